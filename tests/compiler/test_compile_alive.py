@@ -93,7 +93,7 @@ def test_an_object_that_ends_while_it_is_compared():
     """Another thread may let it go at any time."""
     names, box = {}, Block()
     names["box"] = box
-    watched = Watched([(names, compared.itself, dict(names))], [(names, dict.clear, "names", None)])
+    watched = Watched([(names, dict, compared.itself, dict(names), None)], [(names, dict.clear, "names", None)])
     del box
     gc.collect()
     assert watched.change() == "box"

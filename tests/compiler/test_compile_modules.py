@@ -1,5 +1,6 @@
 """rl.compile of modules, and of functions that use some without being given them: gradients, updates, refusals."""
 
+import copy
 import warnings
 
 import pytest
@@ -138,6 +139,50 @@ def test_a_compiled_module_still_has_its_attributes():
     assert compiled.num_parameters() == model.num_parameters() and compiled.config is SIZES
     with pytest.raises(AttributeError, match="nothing"):
         compiled.nothing  # noqa: B018
+
+
+def test_a_method_that_returns_the_module_returns_the_compiled_one():
+    compiled = rl.compile(rl.nn.Linear(2, 2))
+    assert compiled.eval() is compiled and not compiled.training
+    assert compiled.train().half().to("float32") is compiled and compiled.weight.dtype == rl.float32
+    assert compiled.apply(lambda part: None).requires_grad_(False) is compiled
+    assert compiled.forward(rl.ones(1, 2)).shape == (1, 2) and list(compiled.state_dict()) == ["weight", "bias"]
+    assert compiled.eval.__name__ == "eval"
+
+
+@pytest.mark.parametrize(
+    "hold",
+    [
+        lambda net, part: setattr(net, "body", part),
+        lambda net, part: setattr(net, "child", part),
+        lambda net, part: net.add_module("body", part),
+        lambda _, part: rl.nn.Sequential(part),
+        lambda _, part: rl.nn.ModuleList([part]),
+        lambda _, part: rl.nn.ModuleDict({"body": part}),
+    ],
+)
+def test_a_compiled_module_is_no_child(hold):
+    """Nothing would train it, save it or convert it."""
+    net = rl.nn.Module()
+    net.child = rl.nn.Linear(2, 2)
+    with pytest.raises(TypeError, match=r"a compiled one, .* inner.forward = rl.compile\(inner.forward\)$"):
+        hold(net, rl.compile(rl.nn.Linear(2, 2)))
+
+
+def test_a_child_whose_forward_is_compiled():
+    net = rl.nn.Sequential(rl.nn.Linear(4, 4), rl.nn.ReLU())
+    net[0].forward = rl.compile(net[0].forward)
+    x = rl.ones(2, 4)
+    before = net(x).detach().numpy()
+    assert [name for name, _ in net.named_parameters()] == ["0.weight", "0.bias"]
+    net(x).sum().backward()
+    rl.optim.AdamW(net.parameters(), lr=0.5).step()
+    after = net(x).detach()
+    other = copy.deepcopy(net)
+    assert_close(other(x), after.numpy())
+    other[0].weight.data = rl.zeros(4, 4)
+    assert_close(net(x), after.numpy())
+    assert abs(after.numpy() - before).max() > 0.01 and len(net[0].forward._programs) == 1
 
 
 def test_a_step_that_goes_backward_runs_as_it_is_written():

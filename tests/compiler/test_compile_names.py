@@ -12,6 +12,7 @@ import warnings
 import pytest
 
 import rooflab as rl
+from rooflab.compiler.names import names_in
 
 X = rl.ones(2)
 OWN = types.ModuleType("rooflab_own_settings")
@@ -104,6 +105,112 @@ def cases():
     yield "a thread's own", lambda x: x * local.t.shape[0], lambda: setattr(local, "t", rl.ones(5))
 
 
+def raises():
+    return INNER.absent
+
+
+INNER = types.SimpleNamespace()
+
+
+def absences():
+    """The same, where what changes it is a name that was absent, or a class."""
+
+    class Meta(type):
+        of_meta = 2.0
+
+    class Base:
+        def method(self):
+            return 2.0
+
+    class Derived(Base, metaclass=Meta):
+        pass
+
+    class Other:
+        def method(self):
+            return 5.0
+
+    class Lazy:
+        def __getattr__(self, name):
+            return 2.0
+
+    class Twice(rl.nn.Module):
+        def forward(self, x):
+            return x * 2
+
+    class FiveTimes(rl.nn.Module):
+        def forward(self, x):
+            return x * 5
+
+    one, lazy, plain, own, name = Derived(), Lazy(), Base(), types.ModuleType("own"), "ab"
+    module = rl.nn.Sequential(Twice())
+
+    def tries(read):
+        def function(x):
+            try:
+                return x * read()
+            except (AttributeError, NameError):
+                return x * 2
+
+        return function
+
+    def put(owner, name="absent"):
+        return lambda: setattr(owner, name, 5.0)
+
+    def becomes_other():
+        plain.__class__ = Other
+
+    def becomes_five():
+        module[0].__class__ = FiveTimes
+
+    def gets_base():
+        Derived.__bases__ = (Other,)
+
+    yield "getattr of a class", lambda x: x * getattr(Derived, "absent", 2.0), put(Derived)
+    yield "of its base", lambda x: x * getattr(Derived, "absent", 2.0), put(Base)
+    yield "of an object's base", lambda x: x * getattr(one, "absent", 2.0), put(Base)
+    yield "of a Python module", lambda x: x * getattr(own, "absent", 2.0), put(own)
+    yield "hasattr of a class", lambda x: x * (5 if hasattr(Base, "absent") else 2), put(Base)
+    yield "a computed name", lambda x: x * getattr(plain, name + "sent", 2.0), put(plain)
+    yield "a computed name of a class", lambda x: x * getattr(Base, name + "sent", 2.0), put(Base)
+    yield "try", tries(lambda: plain.absent), put(plain)
+    yield "try of a class", tries(lambda: Base.absent), put(Base)
+    yield "try of a Python module", tries(lambda: own.absent), put(own)
+    yield "try elsewhere", tries(raises), lambda: monkey.setattr(INNER, "absent", 5.0, raising=False)
+    yield "try of builtins", tries(lambda: rooflab_absent), lambda: put_built_in(5.0)  # noqa: F821
+    yield "__getattr__", lambda x: x * lazy.absent, put(lazy)
+    yield "metaclass", lambda x: x * Derived.of_meta, put(Meta, "of_meta")
+    yield "class of an object", lambda x: x * plain.method(), becomes_other
+    yield "isinstance", lambda x: x * (2 if isinstance(plain, Base) else 5), becomes_other
+    yield "class of a child", module, becomes_five
+    yield "bases of a class", lambda x: x * one.method(), gets_base
+    yield "vars", lambda x: x * (2 + 3 * len(vars(plain))), put(plain)
+    yield "dir", lambda x: x * (5 if "absent" in dir(Base) else 2), put(Base)
+    yield "__dict__", lambda x: x * Base.__dict__.get("absent", 2.0), put(Base)
+
+
+monkey = pytest.MonkeyPatch()
+
+
+def put_built_in(value):
+    monkey.setattr(builtins, "rooflab_absent", value, raising=False)
+
+
+@pytest.mark.parametrize("name", [name for name, *_ in absences()])
+def test_what_was_absent_and_classes_are_seen(name):
+    _, function, change = next(case for case in absences() if case[0] == name)
+    compiled = rl.compile(function)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert [compiled(X).tolist() for _ in range(2)] == [[2.0, 2.0]] * 2
+            assert sum(map(len, compiled._programs.values())) == 1
+            change()
+            assert [compiled(X).tolist() for _ in range(2)] == [[5.0, 5.0]] * 2
+    finally:
+        monkey.undo()
+    assert sum(map(len, compiled._programs.values())) == 2
+
+
 @pytest.mark.parametrize("name", [name for name, *_ in cases()])
 def test_a_change_is_seen(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "rooflab_own_settings", OWN)
@@ -152,7 +259,7 @@ def test_what_stands_for_others_is_asked_nothing(monkeypatch):
     assert function(rl.ones(1)).item() == 3.0
 
 
-def test_modules_that_a_library_looks_up_are_not_all_compared():
+def test_modules_that_a_library_looks_up_are_not_all_compared(monkeypatch):
     """An autograd.Function binds its arguments by inspect, which reads sys.modules and any attribute."""
 
     class Double(rl.autograd.Function):
@@ -164,8 +271,76 @@ def test_modules_that_a_library_looks_up_are_not_all_compared():
         def backward(ctx, dy):
             return dy * 2.0
 
-    function = rl.compile(lambda x: Double.apply(x))
-    function(rl.ones(1, requires_grad=True))
-    ((program,),) = function._programs.values()
-    watched = program.guards._watched._names
-    assert sum(len(names) for _, _, names, *_ in watched) < 2000  # there are more modules than that
+    def watched_names():
+        function = rl.compile(lambda x: Double.apply(x))
+        function(rl.ones(1, requires_grad=True))
+        ((program,),) = function._programs.values()
+        return sum(len(absent) + len(names) for *_, absent, names, _, _ in program.guards._watched._names)
+
+    before = watched_names()
+    assert before < 2000  # there are more modules than that
+    for i in range(100):  # with names that inspect asks for
+        module = types.ModuleType(f"rooflab_own_{i}")
+        module.partial, module.get = types.FunctionType(doubled.__code__, {}), type("Own", (), {})
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    assert before < watched_names() <= before + 4 * 100  # none that its function and its class lack
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda owner: getattr(owner, "rate"),  # noqa: B009
+        lambda owner: getattr(owner, "rate", 5.0),
+        lambda owner: 2.0 if hasattr(owner, "rate") else 5.0,
+        lambda owner: getattr(owner, "rates", [owner, 1.0 + getattr(owner, "one", 1.0)])[-1],
+    ],
+)
+def test_other_attributes_that_appear_do_not_count_where_names_are_constants(read):
+    class Own:
+        rate = 2.0
+
+    owner = Own()
+    compiled = rl.compile(lambda x: x * read(owner))
+    for i in range(3):
+        assert compiled(X).tolist() == [2.0, 2.0]
+        setattr(owner, f"other_{i}", i)
+        setattr(Own, f"class_{i}", i)
+    assert sum(map(len, compiled._programs.values())) == 1
+
+
+def test_a_module_that_lacks_what_it_is_asked_for_may_get_other_attributes():
+    class Scaled(rl.nn.Module):
+        def forward(self, x):
+            return x * (self.rate if hasattr(self, "rate") else 2.0)
+
+    model = Scaled()
+    compiled = rl.compile(model)
+    for i in range(3):
+        assert compiled(X).tolist() == [2.0, 2.0]
+        setattr(model, f"other_{i}", i)
+    assert sum(map(len, compiled._programs.values())) == 1
+    model.rate = 5.0
+    assert compiled(X).tolist() == [5.0, 5.0]
+
+
+def test_which_names_are_constants():
+    """Others may be any name."""
+    constant = [
+        lambda s: getattr(s.one(1, 2), "k", max(3, 4)),
+        lambda s: getattr(getattr(s, "k"), "j"),  # noqa: B009
+        lambda s: getattr(s, "k", "j" + s.m),
+    ]
+    computed = [
+        lambda s: getattr(s, "k" + s.m),
+        lambda s: getattr(s, "k".upper()),
+        lambda s: getattr(s, s.m, "k"),
+        lambda s: getattr(s, "k" if s else "j"),
+        lambda s: getattr(s, "k") + getattr(s, s.m),  # noqa: B009
+        lambda s: list(map(getattr, [s], ["k"])),
+        lambda s: getattr(*s, "k"),
+        lambda s: (getattr(s, "k"), vars(s)),  # noqa: B009
+        lambda s: getattr(s, "__dict__"),  # noqa: B009
+    ]
+    assert [names_in(each.__code__).any_attribute for each in constant] == [False] * len(constant)
+    assert all("k" in names_in(each.__code__).attributes for each in constant)
+    assert [names_in(each.__code__).any_attribute for each in computed] == [True] * len(computed)

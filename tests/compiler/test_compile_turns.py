@@ -6,6 +6,7 @@ import dataclasses
 import gc
 import os
 import threading
+import time
 import types
 import warnings
 import weakref
@@ -16,6 +17,7 @@ import pytest
 
 import rooflab as rl
 from rooflab import nn
+from rooflab.compiler import turns
 
 pytestmark = pytest.mark.filterwarnings("error")  # falling back warns
 
@@ -69,6 +71,34 @@ def test_a_function_may_wait_for_a_thread_that_calls_another():
         return x + 1
 
     assert rl.compile(asks)(rl.ones(3)).tolist() == [2.0] * 3
+
+
+@pytest.mark.parametrize("swallows", [False, True])
+def test_a_function_that_waits_for_threads_that_use_its_modules(swallows, monkeypatch):
+    """They would get the tensors of the recording. It is waited for once, and no more with other arguments."""
+    monkeypatch.setattr(turns, "_PATIENCE", 0.3)
+
+    class Branches(nn.Module):
+        def __init__(self):
+            self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x):
+            with ThreadPoolExecutor(2) as pool:
+                parts = [pool.submit(branch, x) for branch in branches]
+                if swallows and any(part.exception() for part in parts):
+                    return x * 0
+                return parts[0].result() + parts[1].result()
+
+    m = Branches()
+    branches = [rl.compile(m.a), rl.compile(m.b)]
+    f = rl.compile(m)
+    start = time.perf_counter()
+    with pytest.warns(UserWarning, match="do not compile a function that starts threads"):
+        y = f(rl.ones(2, 4))
+    monkeypatch.setattr(turns, "_PATIENCE", 30.0)
+    rl.testing.assert_close(y.detach(), m(rl.ones(2, 4)).detach().numpy())
+    rl.testing.assert_close(f(rl.ones(3, 4)).detach(), m(rl.ones(3, 4)).detach().numpy())
+    assert time.perf_counter() - start < 15.0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")

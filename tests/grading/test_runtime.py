@@ -87,6 +87,15 @@ layer = rl.nn.Linear(4, 5)
 of_layer = rl.compile(lambda a: rl.tanh(layer(a)) * 2)
 def compiled_layer(a, b):
     return of_layer(a)
+class Settings:
+    slope = 2.0
+settings = Settings()
+steep = rl.compile(lambda x, settings: rl.tanh(x * np.pi) * settings.slope + 1)
+def compiled_often(a, b):
+    y = a @ b
+    for settings.slope in [2.0] * 10 + [3.0]:  # more often than values are compared, then with another one
+        y = steep(y, settings)
+    return y
 BEFORE = rl.range("before")
 def ranges(a, b):
     with BEFORE, rl.range("outer"):
@@ -118,7 +127,7 @@ def recordings(a, b):
     return a @ b
 COUNTED = [ranges, left_early, raises, recordings]
 COUNTED += [in_place, with_global, random, casts, downloads, numpy_writes, catches, graph, within, frees, compiles,
-           compiled, compiled_layer]
+           compiled, compiled_layer, compiled_often]
 PASSES = [chain, custom, again, compiled, compiled_part]
 def gemm(which, a, b):
     return globals()[which](a, b)

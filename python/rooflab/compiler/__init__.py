@@ -18,7 +18,7 @@ from ..nn.module import Module
 from .arguments import flatten, outline
 from .modules import tensors_of_modules
 from .program import FunctionProgram
-from .turns import TURNS, Busy
+from .turns import TURNS, Busy, InVain
 from .undo import Assigned
 
 __all__ = ["compile"]
@@ -27,7 +27,7 @@ _PROGRAMS = 64  # keys whose programs a function keeps
 _VALUES = 8  # programs of one key, for different values of what the function reads
 
 _ASSIGNED = 2  # how often a function may assign attributes of modules before it runs as it is written for good
-_OWN = {"_function", "_variant", "_programs", "_alike", "_warned", "_assigned"}
+_OWN = {"_function", "_variant", "_programs", "_alike", "_warned", "_assigned", "_waits"}
 
 
 class _Call:
@@ -75,6 +75,7 @@ class _Compiled:
         self._alike: OrderedDict[Any, list] = OrderedDict()  # keys that differ in objects alone
         self._warned: set[str] = set()
         self._assigned = 0
+        self._waits = False  # for threads that wait for it
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _core._compiler.is_tracing():  # the function that calls this one is traced, and fuses across both
@@ -93,7 +94,7 @@ class _Compiled:
         changes = TURNS.changes
         call = _Call(self._function, args, kwargs)
         if call.places and (changes % 2 or changes != TURNS.changes):  # they may be those of a recording
-            with TURNS.using():
+            with TURNS.using(call.places):
                 call = _Call(self._function, args, kwargs)
         return call
 
@@ -103,7 +104,7 @@ class _Compiled:
         if programs is not None:
             with contextlib.suppress(KeyError):  # another thread has removed it
                 self._programs.move_to_end(call.key)
-        if programs == []:
+        if programs == [] or self._waits:
             return None
         changed = None
         for program in programs or ():
@@ -143,7 +144,16 @@ class _Compiled:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self._function, name)
+        value = getattr(self._function, name)
+        if not isinstance(self._function, Module) or getattr(value, "__self__", None) is not self._function:
+            return value
+
+        @functools.wraps(value)  # what returns the module itself, such as `eval`, returns the compiled one
+        def method(*args: Any, **kwargs: Any) -> Any:
+            result = value(*args, **kwargs)
+            return self if result is self._function else result
+
+        return method
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Attributes of a module that is compiled are its own, as reading them shows."""
@@ -171,11 +181,15 @@ class _Compiled:
             self._programs.popitem(last=False)
 
     def _as_written(self, call: _Call | None, args: tuple, kwargs: dict) -> Any:
-        with TURNS.using() if call is None or call.places else contextlib.nullcontext():
+        with TURNS.using(call.places if call else {}) if call is None or call.places else contextlib.nullcontext():
             return self._function(*args, **kwargs)
 
     def _fall_back(self, reason: Exception, call: _Call | None, args: tuple, kwargs: dict) -> Any:
         """Run the function as it is written. An error that it raises by itself needs no warning."""
+        if isinstance(reason, InVain):
+            if call is None:  # its modules hold the tensors of another thread's recording
+                raise reason
+            self._waits = True
         result = self._as_written(call, args, kwargs)
         if isinstance(reason, Assigned) and self._assigned < _ASSIGNED:
             self._assigned += 1  # perhaps only once
@@ -225,12 +239,14 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     What the function reads besides its arguments is compared at each call, and where it changed the function is
     recorded again: globals, closure variables, defaults, attributes of objects, classes and Python modules, and what
     lists, dicts, sets, arrays of numbers and context variables hold; in the function itself, in all Python functions
-    that it calls, and in the backward of an `rl.autograd.Function`. Numbers, strings, None and tuples of them are
-    compared by value, functions and other objects by identity. Of a tensor that is no argument, but has a name of its
-    own or lies in a list, what the key has of an argument is compared, and whether it has a `grad`; but not whether it
-    is the same object as another tensor. Not seen is what code in C keeps to itself, nor what objects hold that are
-    found in a Python module by a name that is computed. Clocks, files and iterators are read once, while the function
-    is recorded: pass what they give as an argument.
+    that it calls, and in the backward of an `rl.autograd.Function`. That a name is absent counts too, and so do the
+    classes of objects. Numbers, strings, None and tuples of them are compared by value, functions and other objects by
+    identity. Of a tensor that is no argument, but has a name of its own or lies in a list, what the key has of an
+    argument is compared, and whether it has a `grad`; but not whether it is the same object as another tensor.
+
+    Not seen is what code in C keeps to itself, nor what the function reads in other threads, nor what is found in a
+    Python module by a name that is computed: what an object there holds, and that the name is absent. Clocks, files and
+    iterators are read once, while the function is recorded: pass what they give as an argument.
 
     When an argument requires grad, backward is recorded too and runs in few launches as well. It recomputes a value
     inside a chain if the value's inputs are kept anyway, so that the value need not be kept. Every tensor is freed at
@@ -245,7 +261,9 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
 
     The tensors of a module are arguments too: of a module that is compiled (``rl.compile(model)``), and of one that the
     function gets as an argument, closes over, names as a global, or finds in the object whose method it is. The next
-    call sees what was written to them, and their gradients add up as usual. While a function is recorded, no other
+    call sees what was written to them, and their gradients add up as usual. A compiled module has the attributes and
+    methods of the module, but is no child of another one, which refuses it: compile the outer one, or the forward of
+    the inner one (``inner.forward = rl.compile(inner.forward)``). While a function is recorded, no other
     thread may use its modules but in compiled functions, which wait.
 
     Parameters
@@ -272,6 +290,9 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
         For a variant that `fused` lacks.
     TypeError
         For anything but a function, and for generator and async functions.
+    RuntimeError
+        When a compiled function is called and, after 30 seconds, another thread still records a function on the same
+        modules. The latter, which may wait for the former, then runs as it is written, also from then on.
 
     Warns
     -----

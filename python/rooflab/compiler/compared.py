@@ -30,6 +30,7 @@ __all__ = [
     "items",
     "itself",
     "named",
+    "order",
     "outline",
     "stays",
     "variable",
@@ -123,6 +124,11 @@ def attributes(owner: Any) -> Any:
         return _attribute(owner, "__dict__")
     except AttributeError:
         return NO_ATTRIBUTES
+
+
+def order(kind: type) -> tuple[type, ...]:
+    """The classes in which attributes are looked up."""
+    return kind.__mro__
 
 
 def itself(names: dict) -> dict:

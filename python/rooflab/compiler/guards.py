@@ -1,8 +1,9 @@
 """What a function reads while it is recorded, besides tensors: a program is valid only while this stays the same.
 
 A profile hook sees each Python function that the recorded one calls. The names in its code say which globals, closure
-variables and attributes it can read; their values are noted when it is entered, so before it can change them. Only what
-outlives the call is watched: what the recorded function, its arguments, globals and closures lead to.
+variables and attributes it can read; their values are noted when it is entered, so before it can change them. That a
+name is absent is noted too, as is the class of each object. Only what outlives the call is watched: what the recorded
+function, its arguments, globals and closures lead to.
 """
 
 from __future__ import annotations
@@ -34,9 +35,11 @@ import numpy as np
 
 from .._core import Tensor
 from .._core._compiler import has_values
+from .._habits import no_member
 from .._in_words import in_words
 from ..composed._arguments import checked
 from . import compared
+from .classes import can_change, changing, data
 from .names import NO_NAMES, Names, names_in
 from .undo import CONTAINERS, Kept
 from .watched import Watched
@@ -45,7 +48,7 @@ __all__ = ["UNWATCHED", "Guards"]
 
 # How the files of functions begin whose own state is no part of what is recorded.
 UNWATCHED = {"<frozen importlib", os.path.dirname(__file__)} | {
-    each.__code__.co_filename for each in (in_words, checked)
+    each.__code__.co_filename for each in (in_words, checked, no_member)
 }
 
 _MOST = 100_000  # values, and bytes of an array: comparing more at each call would cost more than it saves
@@ -53,7 +56,6 @@ _PLAIN = (Tensor, float, np.generic, *compared.PLAIN)
 _IN_C = (GetSetDescriptorType, MemberDescriptorType)
 _BY_NAME = {getattr, hasattr, vars, dir}  # a function may have them under another name
 _GETTERS = (operator.attrgetter, operator.methodcaller)
-_HEAP_TYPE = 1 << 9  # the flag of classes whose attributes can change
 
 
 class Guards:
@@ -74,7 +76,9 @@ class Guards:
     """
 
     def __init__(self) -> None:
-        self._names: dict[Any, tuple[Any, Callable, dict[str, Any]]] = {}  # owner, what gives its names, values
+        # The owner, its class, what gives its names, and their values.
+        self._names: dict[Any, tuple[Any, type, Callable, dict[str, Any]]] = {}
+        self._counts: dict[Any, int] = {}  # of the names of those that may get more
         self._holders: dict[Any, tuple[Any, Callable, str, Any]] = {}  # owner, what reads it, name, value
         self._watched = Watched()
         self._values = 0
@@ -116,8 +120,9 @@ class Guards:
                 "outlives the call; return it, or make it outside"
             )
         self._scan = None
-        self._watched = Watched(self._names.values(), self._holders.values())
-        self._names, self._holders = {}, {}
+        named = [(*each, self._counts.get(key)) for key, each in self._names.items()]
+        self._watched = Watched(named, self._holders.values())
+        self._names, self._holders, self._counts = {}, {}, {}
 
     def change(self) -> str | None:
         """The name of a value that is not what it was; None while all are."""
@@ -126,13 +131,20 @@ class Guards:
     def note_name(self, owner: Any, names_of: Callable, name: str, value: Any) -> None:
         """Watch a name in what `names_of` gives for the owner; the first value counts."""
         key = (id(owner), names_of)
-        if name in self._names.get(key, ((), None, ()))[2] or (id(owner), compared.named, name) in self._holders:
+        if name in self._names.get(key, ((),))[-1] or (id(owner), compared.named, name) in self._holders:
             return
         if not isinstance(value, Tensor):
-            self._names.setdefault(key, (owner, names_of, {}))[2][name] = value
+            self._names.setdefault(key, (owner, type(owner), names_of, {}))[-1][name] = value
             self._count(1)
         elif has_values(value):  # else it is one of the program's inputs
             self.note(owner, functools.partial(compared.named, names_of, name), name)
+
+    def note_class(self, owner: Any, may_get_more: bool) -> None:
+        """Watch which class an object is of, and that it gets no more attributes where that may count."""
+        key = (id(owner), compared.attributes)
+        self._names.setdefault(key, (owner, type(owner), compared.attributes, {}))
+        if may_get_more:
+            self._counts.setdefault(key, len(compared.attributes(owner)))
 
     def note(self, owner: Any, read: Callable, name: str) -> None:
         """Watch what `read` makes of the owner; the first value counts."""
@@ -208,7 +220,12 @@ class _Scan:
     def _look(self, frame: FrameType, names: Names) -> None:
         code = frame.f_code
         for name in names.read_globals:
-            self._name(frame.f_globals, name, frame.f_globals.get(name, compared.ABSENT), names)
+            self._name(frame.f_globals, name, names)
+            if name not in frame.f_globals:
+                value = frame.f_builtins.get(name, compared.ABSENT)
+                self._guards.note_name(frame.f_builtins, compared.itself, name, value)
+                if not _is(value, BuiltinFunctionType):
+                    self._visit_named(name, value, names, True)
         for name in names.modules:
             for full in (name, name.partition(".")[0], f"{frame.f_globals.get('__package__')}.{name}"):
                 self._visit(sys.modules.get(full), names, True)
@@ -225,11 +242,12 @@ class _Scan:
                 )
                 self._visit_named(name, compared.content(cell), names, True)
         for name in self._methods.get(code, ()):  # a name that no code has may have led here
-            self._of_class(type(frame.f_locals.get(code.co_varnames[0])), name, NO_NAMES)
+            self._of_class(type(frame.f_locals.get(code.co_varnames[0])), name, NO_NAMES, False)
         for name, value in list(frame.f_locals.items()):
             self._visit_named(name, value, names, False)
 
-    def _name(self, owner: dict, name: str, value: Any, names: Names) -> None:
+    def _name(self, owner: dict, name: str, names: Names) -> None:
+        value = owner.get(name, compared.ABSENT)
         self.kept.remember(owner)
         self._guards.note_name(owner, compared.itself, name, value)
         self._visit_named(name, value, names, True)
@@ -264,18 +282,19 @@ class _Scan:
             self._instance(value, names, lasts)
         elif _is(value, ModuleType):
             own = vars(value)
-            for name in names.attributes & own.keys():
-                self._name(own, name, own[name], names)
+            for name in names.attributes & own.keys() if names.only_there else names.attributes:
+                self._name(own, name, names)
             for name, each in list(own.items()) if names.any_attribute else ():
                 if _is(each, _PLAIN) and not name.startswith("__"):
                     self._guards.note_name(own, compared.itself, name, each)
         elif _is(value, type):
-            self._class(value)
-            for name in names.attributes | (_data(value) if names.any_attribute else set()):
-                self._of_class(value, name, names)
+            for kind in (value, type(value)):
+                self._class(kind, names, lasts)
+            for name in names.attributes | (data(value) if names.any_attribute else set()):
+                for kind in (value, type(value)):
+                    self._of_class(kind, name, names, lasts)
         elif _is(value, _GETTERS):
-            reduced: Any = value.__reduce__()
-            make, given = reduced[:2]  # the class, or with keywords a partial of it, and what it is called with
+            make, given = value.__reduce__()[:2]  # the class, or with keywords a partial of it, and what it is given
             dotted = given if _is(value, operator.attrgetter) else (*getattr(make, "args", ()), *given)[:1]
             self._getters |= {part for name in dotted for part in name.split(".")}
         elif _is(value, (np.ndarray, bytearray, memoryview, array)):
@@ -287,7 +306,9 @@ class _Scan:
             self.kept.remember_place(functools.partial(value.get, compared.ABSENT), value.set)
             self._visit(value.get(compared.ABSENT), names, lasts)
         else:
-            of_parts = names._replace(any_attribute=False) if value is sys.modules else names  # else all there is
+            of_parts = names
+            if value is sys.modules:  # else all there is
+                of_parts = names._replace(any_attribute=False, only_there=True)
             for part in self._parts(value, lasts):
                 self._visit(part, of_parts, lasts)
             self._instance(value, names, lasts)
@@ -313,50 +334,57 @@ class _Scan:
         return []
 
     def _instance(self, value: Any, names: Names, lasts: bool) -> None:
-        self._class(type(value))
+        self._class(type(value), names, lasts)
         own = compared.attributes(value)
         if lasts and type(own) is dict:
             self.kept.remember(own)
-        if lasts and type(value).__flags__ & _HEAP_TYPE:
+        if lasts and can_change(type(value)):
+            self._guards.note_class(value, names.any_attribute)
             for name, slot in [item for each in type(value).__mro__ for item in each.__dict__.items()]:
                 if _is(slot, MemberDescriptorType):
                     self._keep_attribute(value, name)
-        for name in names.attributes | ({*own, *_data(type(value))} if names.any_attribute else set()):
+        for name in names.attributes | ({*own, *data(type(value))} if names.any_attribute else set()):
             each = own.get(name, compared.ABSENT)
             if each is not compared.ABSENT:
                 if lasts:
                     self._guards.note_name(value, compared.attributes, name, each)
                 self._visit_named(name, each, names, lasts)
                 continue
-            found = self._of_class(type(value), name, names)
-            if lasts and own is not compared.NO_ATTRIBUTES and (found is not compared.ABSENT or names.any_attribute):
+            found = self._of_class(type(value), name, names, lasts)
+            if lasts and own is not compared.NO_ATTRIBUTES and not names.only_there:
                 self._guards.note_name(value, compared.attributes, name, compared.ABSENT)
             is_in_c = _is(value, threading.local) or (_is(found, property) and not _is(found.fget, FunctionType))
             if lasts and (is_in_c or _is(found, _IN_C)) and not name.startswith("__"):
                 self._guards.note(value, functools.partial(compared.attribute, name), name)
                 self._visit(getattr(value, name, compared.ABSENT), names, lasts)
 
-    def _of_class(self, kind: type, name: str, names: Names) -> Any:
-        """What a class has under a name. It is also watched that no subclass overrides it later."""
-        order = [each for each in kind.__mro__ if each.__flags__ & _HEAP_TYPE or name in each.__dict__]
+    def _of_class(self, kind: type, name: str, names: Names, lasts: bool) -> Any:
+        """What a class has under a name. It is also watched that no class gets the name later, before the one found."""
+        order = [each for each in kind.__mro__ if can_change(each) or name in each.__dict__]
         for place, each in enumerate(order):
             if name in each.__dict__:
                 for earlier in order[: place + 1]:
-                    if earlier.__flags__ & _HEAP_TYPE:
+                    if can_change(earlier):
                         now = earlier.__dict__.get(name, compared.ABSENT)
                         self._guards.note_name(earlier, compared.attributes, name, now)
                 self._visit(each.__dict__[name], names, True)
                 return each.__dict__[name]
+        for each in order if (lasts or id(kind) in self._lasting) and not names.only_there else ():
+            self._guards.note_name(each, compared.attributes, name, compared.ABSENT)
         return compared.ABSENT
 
     def _keep_attribute(self, owner: Any, name: str) -> None:
         get = functools.partial(getattr, owner, name, compared.ABSENT)
         self.kept.remember_place(get, functools.partial(setattr, owner, name))
 
-    def _class(self, kind: type) -> None:
+    def _class(self, kind: type, names: Names, lasts: bool) -> None:
         """Register the functions of a class: some are called implicitly, such as `__call__`."""
-        for each in kind.__mro__:
-            if each in self._classes or not each.__flags__ & _HEAP_TYPE:
+        if lasts and can_change(kind):
+            self._guards.note(kind, compared.order, "__bases__")
+        for each in changing(kind):
+            if lasts:
+                self._guards.note_class(each, names.any_attribute)
+            if each in self._classes:
                 continue
             self._classes.add(each)
             for name, value in list(each.__dict__.items()):
@@ -370,10 +398,3 @@ class _Scan:
                     self._visit(value, NO_NAMES, True)
                     if value.__code__.co_argcount:
                         self._methods.setdefault(value.__code__, set()).add(name)
-
-
-def _data(kind: type) -> set[str]:
-    """The names of what a class holds beside methods."""
-    classes = [each for each in kind.__mro__ if each.__flags__ & _HEAP_TYPE]
-    found = (item for each in classes for item in each.__dict__.items())
-    return {name for name, value in found if not callable(value) and not name.startswith("__")}

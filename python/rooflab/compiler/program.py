@@ -43,6 +43,8 @@ class FunctionProgram:
         Where modules hold the last of `tensors`: see `tensors_of_modules`.
     state : list of dict and list
         What the function must not assign: see `unchanged`.
+    reads : (callable, (args, kwargs)), optional
+        The function whose reads are watched and what it is called with, where `function` only calls another one.
 
     Attributes
     ----------
@@ -63,7 +65,9 @@ class FunctionProgram:
         variant: str,
         places: dict | None = None,
         state: Sequence[Any] = (),
+        reads: tuple[Callable, tuple] | None = None,
     ):
+        reads = reads or (function, arguments)
         self.guards = Guards()
         places = places or {}
         devices = sorted({x.device for x in tensors})
@@ -85,7 +89,7 @@ class FunctionProgram:
             # For the backward too, in which checkpoints run their functions again.
             with replaced(places, twins[len(twins) - len(places) :]), unchanged(state):
                 args, kwargs = passed
-                returned = self.guards.note_reads(lambda: function(*args, **kwargs), function, arguments)
+                returned = self.guards.note_reads(lambda: function(*args, **kwargs), *reads)
                 _check_errors(trace)
                 check_result(returned)
                 _check_untouched(trace, tensors, twins, views)
@@ -109,7 +113,7 @@ class FunctionProgram:
                     grad_outputs = [trace.argument(_core.empty(*y.shape, dtype=y.dtype, device=y.device)) for y in ends]
                     starts = [twins[i] for i in self._inputs_with_grad]
                     grads, last_call = self.guards.note_reads(
-                        lambda: _gradients(trace, ends, starts, grad_outputs), function, arguments
+                        lambda: _gradients(trace, ends, starts, grad_outputs), *reads
                     )
                 _check_errors(trace)
             self.guards.finish()

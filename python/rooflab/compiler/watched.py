@@ -19,15 +19,16 @@ class Watched:
 
     Parameters
     ----------
-    names : iterable of (owner, names_of, dict)
-        ``names_of(owner)`` gives a mapping, and the dict what this holds.
+    names : iterable of (owner, class, names_of, dict, int or None)
+        The owner is of this class; ``names_of(owner)`` gives a mapping, and the dict what this holds. If it must hold
+        no more, the last is its length.
     others : iterable of (owner, read, name, value)
         ``read(owner)`` gives the value; see `compared`.
 
     Examples
     --------
     >>> settings = {"scale": 2.0}
-    >>> watched = Watched([(settings, compared.itself, {"scale": 2.0})], [])
+    >>> watched = Watched([(settings, dict, compared.itself, {"scale": 2.0}, None)], [])
     >>> watched.change()
     >>> settings["scale"] = 3.0
     >>> watched.change()
@@ -36,11 +37,11 @@ class Watched:
 
     def __init__(
         self,
-        names: Iterable[tuple[Any, Callable, dict[str, Any]]] = (),
+        names: Iterable[tuple[Any, type, Callable, dict[str, Any], int | None]] = (),
         others: Iterable[tuple[Any, Callable, str, Any]] = (),
     ):
         self._gone: str | None = None  # the name of an object that has died
-        self._names: list[tuple[Callable, Callable, tuple[str, ...], tuple[int, ...], list]] = []
+        self._names: list[tuple] = []  # see `change`
         self._others: list[tuple[Callable, Callable, str, Any]] = []
         own = weakref.ref(self)
 
@@ -49,23 +50,33 @@ class Watched:
             if watched is not None:
                 watched._forget(name)
 
-        for owner, names_of, values in names:
-            kept = [compared.held(value, functools.partial(at_end, name)) for name, value in values.items()]
+        for owner, kind, names_of, values, count in names:
+            absent = frozenset(name for name, value in values.items() if value is compared.ABSENT)
+            there = {name: value for name, value in values.items() if name not in absent}
+            kept = [compared.held(value, functools.partial(at_end, name)) for name, value in there.items()]
             # The ids are the quickest to compare; 0 where that proves nothing.
-            ids = [id(x) if compared.stays(x, each) else 0 for x, each in zip(values.values(), kept, strict=True)]
-            find = weakly(owner, functools.partial(at_end, next(iter(values))))
-            self._names.append((find, names_of, tuple(values), tuple(ids), kept))
+            ids = [id(x) if compared.stays(x, each) else 0 for x, each in zip(there.values(), kept, strict=True)]
+            find = weakly(owner, functools.partial(at_end, next(iter(values), "__class__")))
+            kept.append(compared.held(kind, functools.partial(at_end, "__class__")))  # so that no other gets its id
+            self._names.append((find, id(kind), names_of, count, absent, tuple(there), tuple(ids), kept))
         for owner, read, name, value in others:
             end = functools.partial(at_end, name)
             self._others.append((weakly(owner, end), read, name, compared.held(value, end)))
 
     def change(self) -> str | None:
         """The name of a value that is not what it was; None while all are."""
-        for find, names_of, names, ids, values in self._names:
-            get = names_of(find()).get
-            if tuple(map(id, map(get, names, itertools.repeat(compared.ABSENT)))) != ids:
-                for name, then in zip(names, values, strict=True):
-                    if not compared.is_same(get(name, compared.ABSENT), then):
+        for find, kind, names_of, count, absent, names, ids, values in self._names:
+            owner = find()
+            if id(type(owner)) != kind:
+                return "__class__" if owner is not None else self._gone
+            now = names_of(owner)
+            if count is not None and len(now) != count:
+                return "the names of attributes"
+            if not now.keys().isdisjoint(absent):
+                return next(filter(now.__contains__, absent))
+            if tuple(map(id, map(now.get, names, itertools.repeat(compared.ABSENT)))) != ids:
+                for name, then in zip(names, values, strict=False):  # the last value is the class
+                    if not compared.is_same(now.get(name, compared.ABSENT), then):
                         return name
         for find, read, name, then in self._others:
             owner = find()

@@ -10,7 +10,7 @@ from .._habits import METHODS, no_member
 from .._in_words import in_words
 from .parameter import is_parameter, mark
 
-__all__ = ["Attributes"]
+__all__ = ["Attributes", "kind_of"]
 
 # In the __dict__ of a module that has some. A name stays when the attribute is set to None, as its place does.
 _PARAMETERS, _BUFFERS, _CHILDREN = "_names_of_parameters", "_names_of_buffers", "_names_of_children"
@@ -34,7 +34,7 @@ class Attributes:
         elif name in parameters and value is not None and value is not state.get(name):
             hint = f"; write rl.nn.Parameter(...), or .{name}.data = ... to change its values"
             raise TypeError(
-                f"[{owner}] {name}: expected a parameter or None, got {_kind(value)}"
+                f"[{owner}] {name}: expected a parameter or None, got {kind_of(value)}"
                 f"{hint if isinstance(value, Tensor) else ''}"
             )
         elif isinstance(value, Attributes):
@@ -44,9 +44,11 @@ class Attributes:
                 )
             self._take_role(_CHILDREN, name)
         elif name in children and value is not None:
-            raise TypeError(f"[{owner}] {name}: expected a Module or None, got {_kind(value)}")
+            raise TypeError(f"[{owner}] {name}: expected a Module or None, got {kind_of(value)}")
         elif name in buffers and value is not None and not isinstance(value, Tensor):
-            raise TypeError(f"[{owner}] {name}: expected a tensor or None for a buffer, got {_kind(value)}")
+            raise TypeError(f"[{owner}] {name}: expected a tensor or None for a buffer, got {kind_of(value)}")
+        elif _is_compiled(value):
+            raise TypeError(f"[{owner}] {name}: expected a Module, got {kind_of(value)}")
         object.__setattr__(self, name, value)
 
     def _take_role(self, role: str, name: str) -> None:
@@ -95,7 +97,7 @@ class Attributes:
         """
         _check_name(self, "register_parameter", name, any(own == name for own, _ in self._own_parameters()))
         if parameter is not None and not is_parameter(parameter):
-            raise TypeError(f"[register_parameter] {name}: expected a Parameter or None, got {_kind(parameter)}")
+            raise TypeError(f"[register_parameter] {name}: expected a Parameter or None, got {kind_of(parameter)}")
         if parameter is None:
             self._take_role(_PARAMETERS, name)
         setattr(self, name, parameter)
@@ -130,7 +132,7 @@ class Attributes:
         """
         _check_name(self, "register_buffer", name, name in self.__dict__.get(_BUFFERS, _NO_NAMES))
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"[register_buffer] {name}: expected a tensor or None, got {_kind(tensor)}")
+            raise TypeError(f"[register_buffer] {name}: expected a tensor or None, got {kind_of(tensor)}")
         self.__dict__.setdefault(_BUFFERS, {})[name] = bool(persistent)
         object.__setattr__(self, name, tensor)
 
@@ -162,7 +164,7 @@ class Attributes:
         """
         _check_name(self, "add_module", name, name in self.__dict__.get(_CHILDREN, _NO_NAMES))
         if module is not None and not isinstance(module, Attributes):
-            raise TypeError(f"[add_module] {name}: expected a Module or None, got {_kind(module)}")
+            raise TypeError(f"[add_module] {name}: expected a Module or None, got {kind_of(module)}")
         if module is None:
             self._take_role(_CHILDREN, name)
         setattr(self, name, module)
@@ -209,7 +211,18 @@ def _check_name(module: Attributes, method: str, name: object, has_this_role: bo
         raise ValueError(f"[{method}] name: expected a new one, got {name!r}, which is another attribute of the module")
 
 
-def _kind(value: object) -> str:
+def _is_compiled(value: object) -> bool:
+    """Whether a value is what `rl.compile` makes of a module."""
+    return isinstance(getattr(value, "__dict__", _NO_NAMES).get("__wrapped__"), Attributes)
+
+
+def kind_of(value: object) -> str:
+    """What a value is, in an error's words."""
+    if _is_compiled(value):
+        return (
+            "a compiled one, whose parameters would not be found here; compile the outer module, or set the inner one "
+            "and compile its forward: inner.forward = rl.compile(inner.forward)"
+        )
     if not isinstance(value, Tensor):
         return type(value).__name__
     return "a tensor that is not a leaf" if value.requires_grad else "a tensor that does not require grad"

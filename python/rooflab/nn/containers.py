@@ -7,6 +7,7 @@ from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Va
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .._in_words import in_words
+from .attributes import kind_of
 from .module import Module
 
 __all__ = ["ModuleDict", "ModuleList", "Sequential"]
@@ -16,7 +17,7 @@ R = TypeVar("R", bound="_Row")
 
 def _checked(kind: object, module: object) -> Module:
     if not isinstance(module, Module):
-        raise TypeError(f"[{type(kind).__name__}] expected a Module, got {type(module).__name__}")
+        raise TypeError(f"[{type(kind).__name__}] expected a Module, got {kind_of(module)}")
     return module
 
 

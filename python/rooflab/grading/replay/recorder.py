@@ -304,8 +304,9 @@ def _program_init(recorder: Recorder, original: Callable) -> Callable:
             with replaced(places or {}, list(given)), unchanged(state):  # the others are those of modules
                 return function(*args, **kwargs)
 
-        def compiled(function: Callable, tensors: list, variant: str) -> Any:
-            original(self, function, (tuple(tensors), {}), tensors, variant)
+        def compiled(callback: Callable, tensors: list, variant: str) -> Any:
+            # Only the student's function is watched: the others are made for this recording, and end with it.
+            original(self, callback, (tuple(tensors), {}), tensors, variant, reads=(function, arguments))
             return self
 
         compiled_flat = functools.wraps(function, updated=())(flat)
