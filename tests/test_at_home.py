@@ -182,7 +182,7 @@ def test_what_is_said_of_an_option_runs(option):
     ("module", "name", "says"),
     [
         ("rooflab", "Linear", "write rl.nn.Linear"),
-        ("rooflab", "softplus", "write rl.nn.functional.softplus"),
+        ("rooflab", "leaky_relu", "write rl.nn.functional.leaky_relu"),
         ("rooflab.nn", "softmax", "write rl.softmax"),
         ("rooflab.nn", "AdamW", "write rl.optim.AdamW"),
         ("rooflab.optim", "CosineAnnealingLR", "write rl.optim.lr_scheduler.CosineAnnealingLR"),

@@ -31,6 +31,8 @@ constexpr std::pair<const char*, const char*> kExamples[] = {
     {"bitwise_and", "rl.bitwise_and(rl.tensor([12, 10]), rl.tensor([10, 3])).tolist()\n[8, 2]"},
     {"bitwise_or", "rl.bitwise_or(rl.tensor([12, 10]), rl.tensor([10, 3])).tolist()\n[14, 11]"},
     {"bitwise_xor", "rl.bitwise_xor(rl.tensor([12, 10]), rl.tensor([10, 3])).tolist()\n[6, 9]"},
+    {"prelu", "rl.prelu(rl.tensor([2.0, -2.0]), 0.25).tolist()\n[2.0, -0.5]"},
+    {"elu", "rl.elu(rl.tensor([2.0, -100.0]), 0.5).tolist()\n[2.0, -0.5]"},
     {"geglu", "rl.geglu(rl.tensor([0.0, 0.0]), rl.tensor([3.0, 4.0])).tolist()\n[0.0, 0.0]"},
     {"swiglu", "rl.swiglu(rl.tensor([0.0, 0.0]), rl.tensor([3.0, 4.0])).tolist()\n[0.0, 0.0]"},
     {"relu_backward", "rl.relu_backward(rl.tensor([3.0, 4.0]), rl.relu(rl.tensor([-1.0, 1.0]))).tolist()\n[0.0, 4.0]"},
@@ -48,6 +50,8 @@ constexpr std::pair<const char*, const char*> kExamples[] = {
     {"cos", "rl.cos(rl.tensor([0.0, 0.0])).tolist()\n[1.0, 1.0]"},
     {"sigmoid", "rl.sigmoid(rl.tensor([0.0, 100.0])).tolist()\n[0.5, 1.0]"},
     {"silu", "rl.silu(rl.tensor([0.0, 0.0])).tolist()\n[0.0, 0.0]"},
+    {"softplus", "rl.softplus(rl.tensor([-200.0, 100.0])).tolist()\n[0.0, 100.0]"},
+    {"logsigmoid", "rl.logsigmoid(rl.tensor([-100.0, 200.0])).tolist()\n[-100.0, 0.0]"},
     {"floor", "rl.floor(rl.tensor([1.5, -1.5])).tolist()\n[1.0, -2.0]"},
     {"ceil", "rl.ceil(rl.tensor([1.5, -1.5])).tolist()\n[2.0, -1.0]"},
     {"trunc", "rl.trunc(rl.tensor([1.5, -1.5])).tolist()\n[1.0, -1.0]"},
@@ -169,6 +173,13 @@ void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
         py::arg("condition"), py::arg("a"), py::arg("b"), variant);
   m.def("where", without_gil(py::overload_cast<const Tensor&, Scalar, Scalar, std::string_view>(&where)),
         py::arg("condition"), py::arg("a"), py::arg("b"), variant);
+  const py::arg end("end"), weight("weight");
+  define(m, tensor, "lerp",
+         without_gil(py::overload_cast<const Tensor&, const Tensor&, Scalar, std::string_view>(&lerp)), kLerpDoc, end,
+         weight, variant);
+  define_overload(m, tensor, "lerp",
+                  without_gil(py::overload_cast<const Tensor&, const Tensor&, const Tensor&, std::string_view>(&lerp)),
+                  end, weight, variant);
   define(m, tensor, "clamp", without_gil(&clamp), kClampDoc, py::arg("min") = py::none(), py::arg("max") = py::none(),
          variant);
   m.def("cast", itself_or([](const Tensor& x, py::object dtype, std::string_view v) {

@@ -64,6 +64,35 @@ Examples
 >>> rl.clamp(rl.tensor([-2.0, 0.5, 3.0]), 0, 1).tolist()
 [0.0, 0.5, 1.0])doc";
 
+constexpr const char* kLerpDoc = R"doc(start + weight (end - start), elementwise; shapes broadcast. One launch, 3 FLOPs per element.
+
+From a weight of 0.5 on it is end + (weight - 1) (end - start), so that 1 gives end exactly. 16 bits are computed in
+float32 and rounded once.
+
+Parameters
+----------
+x, end : Tensor
+    Where the weight is 0, and where it is 1.
+weight : float or Tensor
+    How far from `x` to `end`.
+variant : str
+    A rung of rl.variants("lerp"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    Of the shape that all broadcast to and their common dtype; float32 for integers.
+
+Raises
+------
+ValueError
+    For shapes that do not broadcast, for a weight that is a tensor of bool, and where `x` and `end` are both bool.
+
+Examples
+--------
+>>> rl.lerp(rl.zeros(1), rl.ones(1), 0.25).tolist()
+[0.25])doc";
+
 constexpr const char* kCastDoc =
     R"doc(x in another dtype; itself when it has it already. One launch otherwise, no FLOPs.
 

@@ -1,5 +1,6 @@
 #include "ops/elementwise_gradients.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ops/activation_backward.h"
@@ -47,6 +48,8 @@ Tensor unary_gradient(ElementwiseOp op, const Tensor& dy, const Tensor& kept) {
     case kCos: return -(dy * elementwise(kSin, x));
     case kSigmoid: return elementwise(kSigmoidBackward, dy, y);
     case kSilu: return activation_gradient(Activation::kSilu, dy, x);
+    case kSoftplus: return dy * elementwise(kSigmoid, x);
+    case kLogsigmoid: return dy * elementwise(kSigmoid, -x);
     default: return dy;  // copy
   }
 }
@@ -83,9 +86,29 @@ Tensor chosen_gradient(ElementwiseOp op, const Tensor& dy, const Operand& x, con
   return where(apply(op == kMaximum ? kLt : kGt, x, other), Scalar{}, shared);
 }
 
+Tensor is_positive(const Tensor& x) { return elementwise(kGt, x, Scalar{}); }
+
+// b exp(a) where a is not positive. The others get exp(0), so that no infinite slope reaches the gradient of this one.
+Tensor elu_gradient(const Tensor& dy, const Tensor& a, const Operand& b) {
+  const Tensor positive = is_positive(a);
+  return where(positive, dy, dy * apply(kMul, elementwise(kExp, where(positive, Scalar{}, a)), b));
+}
+
+// The gradient of the factor below 0: of dy times what it multiplies there.
+Tensor factor_gradient(ElementwiseOp op, const Tensor& dy, const Operand& a) {
+  const auto product = [&](const auto& below) {
+    return dy * (op == kElu ? elementwise(kElu, below, Scalar{1.0, 1}) : below);
+  };
+  if (a.tensor) return where(is_positive(*a.tensor), Scalar{}, product(*a.tensor));
+  const double below = std::min(a.scalar.real, 0.0);
+  return dy * (op == kElu ? std::expm1(below) : below);
+}
+
 Tensor gradient_of_a(ElementwiseOp op, const Tensor& dy, const Operand& a, const Operand& b) {
   switch (op) {
     case kMul: return apply(kMul, dy, b);
+    case kPrelu: return where(is_positive(*a.tensor), dy, apply(kMul, dy, b));
+    case kElu: return elu_gradient(dy, *a.tensor, b);
     case kGeglu:
     case kSwiglu: return activation_gradient(activation_of(op), apply(kMul, dy, b), *a.tensor);
     case kDiv: return apply(kDiv, dy, b);
@@ -103,6 +126,8 @@ Tensor gradient_of_b(ElementwiseOp op, const Tensor& dy, const Operand& a, const
   switch (op) {
     case kSub: return -dy;
     case kMul: return apply(kMul, dy, a);
+    case kPrelu:
+    case kElu: return factor_gradient(op, dy, a);
     case kGeglu:
     case kSwiglu: return apply(op, a, dy);  // the activation times dy
     case kDiv: return -(dy * apply(kDiv, apply(kDiv, a, b), b));
@@ -151,7 +176,8 @@ void record_binary(ElementwiseOp op, Tensor& y, const Operand& a, const Operand&
     return;  // step functions have slope zero
   const bool is_linear = op == kAdd || op == kSub, is_choice = op == kMaximum || op == kMinimum;
   const bool is_gated = op == kGeglu || op == kSwiglu, is_slope = op >= kReluBackward && op <= kSigmoidBackward;
-  const bool keeps_a = !is_linear && (db || op == kPow || is_gated || is_choice);
+  const bool is_bent = op == kPrelu || op == kElu;
+  const bool keeps_a = !is_linear && (db || op == kPow || is_gated || is_choice || is_bent);
   const bool keeps_b =
       !is_linear && ((da && op != kRemainder) || op == kDiv || (db && op == kRemainder) || is_choice || is_slope);
   record(kernels::info(op).name, y, {input(a), input(b)},

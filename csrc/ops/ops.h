@@ -31,6 +31,8 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b, std::str
 Tensor where(const Tensor& condition, const Tensor& a, Scalar b, std::string_view variant = {});
 Tensor where(const Tensor& condition, Scalar a, const Tensor& b, std::string_view variant = {});
 Tensor where(const Tensor& condition, Scalar a, Scalar b, std::string_view variant = {});
+Tensor lerp(const Tensor& start, const Tensor& end, const Tensor& weight, std::string_view variant = {});
+Tensor lerp(const Tensor& start, const Tensor& end, Scalar weight, std::string_view variant = {});
 // With one bound it is maximum or minimum. Only elements between the bounds have a gradient.
 Tensor clamp(const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high, std::string_view variant = {});
 Tensor cast(const Tensor& x, DType dtype, std::string_view variant = {});  // x itself if it has the dtype already

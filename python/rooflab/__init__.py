@@ -36,17 +36,17 @@ from ._core import (
     Cost, Counts, CudaError, DType, Graph, OutOfMemoryError, ProfilerSession, Tensor, ValuesAndIndices, Variant, adamw,
     add, allclose, amax, amin, arange, argmax, argmin, argsort, attention, attention_backward, attention_mask, bfloat16,
     bitwise_and, bitwise_not, bitwise_or, bitwise_xor, bool_, cast, cat, ceil, chunk, clamp, copy, cos, count, cpu_isa,
-    cross_entropy, cross_entropy_backward, cumsum, div, einsum, embedding, empty, empty_like, eq, exp, eye, flatten,
-    float16, float32, float64, floor, floor_divide, from_cuda_array, from_dlpack, full, full_like, gather, ge, geglu,
-    geglu_backward, gelu, gelu_backward, get_float32_matmul_precision, get_rng_state, gt, index_select, int32, int64,
-    is_grad_enabled, isclose, isfinite, isinf, isnan, kv_append, layer_norm, layer_norm_backward, le, linear, linspace,
-    log, log_softmax, log_softmax_backward, lt, manual_seed, masked_fill, matmul, matmul_bias, matmul_float32, maximum,
-    mean, meta, minimum, mul, ne, neg, nonzero, num_threads, ones, ones_like, ops, rand, rand_like, randint, randn,
-    randn_like, relu, relu_backward, remainder, repeat_interleave, rms_norm, rms_norm_add, rms_norm_backward,
-    rms_norm_rope, rope, rsqrt, scatter_add, set_cpu_isa, set_float32_matmul_precision, set_num_threads, set_rng_state,
-    sigmoid, sigmoid_backward, silu, silu_backward, sin, softmax, softmax_backward, sort, split, sqrt, squeeze, stack,
-    std, sub, swiglu, swiglu_backward, tanh, tanh_backward, tensor, topk, tril, triu, trunc, unsqueeze, var, variants,
-    where, zeros, zeros_like,
+    cross_entropy, cross_entropy_backward, cumsum, div, einsum, elu, embedding, empty, empty_like, eq, exp, eye,
+    flatten, float16, float32, float64, floor, floor_divide, from_cuda_array, from_dlpack, full, full_like, gather, ge,
+    geglu, geglu_backward, gelu, gelu_backward, get_float32_matmul_precision, get_rng_state, gt, index_select, int32,
+    int64, is_grad_enabled, isclose, isfinite, isinf, isnan, kv_append, layer_norm, layer_norm_backward, le, lerp,
+    linear, linspace, log, log_softmax, log_softmax_backward, logsigmoid, lt, manual_seed, masked_fill, matmul,
+    matmul_bias, matmul_float32, maximum, mean, meta, minimum, mul, ne, neg, nonzero, num_threads, ones, ones_like, ops,
+    prelu, rand, rand_like, randint, randn, randn_like, relu, relu_backward, remainder, repeat_interleave, rms_norm,
+    rms_norm_add, rms_norm_backward, rms_norm_rope, rope, rsqrt, scatter_add, set_cpu_isa, set_float32_matmul_precision,
+    set_num_threads, set_rng_state, sigmoid, sigmoid_backward, silu, silu_backward, sin, softmax, softmax_backward,
+    softplus, sort, split, sqrt, squeeze, stack, std, sub, swiglu, swiglu_backward, tanh, tanh_backward, tensor, topk,
+    tril, triu, trunc, unsqueeze, var, variants, where, zeros, zeros_like,
 )  # fmt: skip
 
 # These have the names of Python's own functions. They are public, but not in `__all__`, because `from rooflab import *`
@@ -86,7 +86,6 @@ from .composed import (
     iinfo,
     index_add,
     is_tensor,
-    lerp,
     log2,
     log10,
     logical_and,
@@ -163,8 +162,9 @@ __all__ = [  # noqa: RUF022
     # products
     "addmm", "bmm", "dot", "einsum", "linear", "matmul", "matmul_bias", "matmul_float32", "mm", "mv", "outer",
     # layers
-    "attention", "attention_mask", "cross_entropy", "embedding", "geglu", "gelu", "kv_append", "layer_norm",
-    "log_softmax", "relu", "rms_norm", "rms_norm_add", "rms_norm_rope", "rope", "sigmoid", "silu", "softmax", "swiglu",
+    "attention", "attention_mask", "cross_entropy", "elu", "embedding", "geglu", "gelu", "kv_append", "layer_norm",
+    "log_softmax", "logsigmoid", "prelu", "relu", "rms_norm", "rms_norm_add", "rms_norm_rope", "rope", "sigmoid",
+    "silu", "softmax", "softplus", "swiglu",
     # gradients and training
     "GradScaler", "adamw", "attention_backward", "autocast", "cross_entropy_backward", "enable_grad", "geglu_backward",
     "gelu_backward", "is_grad_enabled", "layer_norm_backward", "log_softmax_backward", "no_grad", "relu_backward",

@@ -2,9 +2,9 @@
 // comparisons, where, casts, strided copies and fills. One family with one table: a new op is a row in kElementwiseOps
 // and a line in functors.h.
 //
-// FLOPs: one per element (geglu 9 and swiglu 2: those of gelu and silu, and a product; clamp 2; casts, copies, where
-// and comparisons none). Compulsory bytes: every input element and every output element once. Roof: memory bandwidth
-// everywhere, as long as the arrays do not fit in cache.
+// FLOPs: one per element (geglu 9 and swiglu 2: those of gelu and silu, and a product; clamp 2; lerp 3; casts, copies,
+// where and comparisons none). Compulsory bytes: every input element and every output element once. Roof: memory
+// bandwidth everywhere, as long as the arrays do not fit in cache.
 #pragma once
 
 #include <array>
@@ -30,6 +30,8 @@ enum class ElementwiseOp : uint8_t {
   kMinimum,
   kFloorDivide,
   kRemainder,
+  kPrelu,
+  kElu,
   kGeglu,
   kSwiglu,
   kReluBackward,
@@ -50,6 +52,8 @@ enum class ElementwiseOp : uint8_t {
   kCos,
   kSigmoid,
   kSilu,
+  kSoftplus,
+  kLogsigmoid,
   kFloor,
   kCeil,
   kTrunc,
@@ -61,8 +65,9 @@ enum class ElementwiseOp : uint8_t {
   kLt,
   kLe,
   kGt,
-  kGe,     // two inputs, result is bool
-  kClamp,  // three inputs
+  kGe,  // two inputs, result is bool
+  kClamp,
+  kLerp,  // three inputs
   kWhere,
   kCast,
   kCopy,  // data movement
@@ -86,7 +91,8 @@ struct ElementwiseInfo {
     switch (op) {
       case kGeglu: return 9;
       case kTanhBackward: return 4;
-      case kSigmoidBackward: return 3;
+      case kSigmoidBackward:
+      case kLerp: return 3;
       case kSwiglu:
       case kClamp: return 2;
       default: return op < kEq ? 1 : 0;
@@ -107,6 +113,8 @@ inline constexpr auto kElementwiseOps = [] {
       {kMinimum, "minimum", 2, kNumeric, "the smaller of a and b; NaN where either is"},
       {kFloorDivide, "floor_divide", 2, kNumeric, "a / b rounded down"},
       {kRemainder, "remainder", 2, kNumeric, "a - b * floor(a / b), of b's sign"},
+      {kPrelu, "prelu", 2, kFloating, "a where it is positive, else a * b"},
+      {kElu, "elu", 2, kFloating, "a where it is positive, else b * (exp(a) - 1)"},
       {kGeglu, "geglu", 2, kFloating, "gelu(a) * b with the tanh form of gelu: a gated activation, a the gate"},
       {kSwiglu, "swiglu", 2, kFloating, "silu(a) * b: a gated activation, a the gate"},
       {kReluBackward, "relu_backward", 2, kFloating,
@@ -129,6 +137,8 @@ inline constexpr auto kElementwiseOps = [] {
       {kCos, "cos", 1, kFloating, "cosine of x radians"},
       {kSigmoid, "sigmoid", 1, kFloating, "1 / (1 + exp(-x))"},
       {kSilu, "silu", 1, kFloating, "x / (1 + exp(-x))"},
+      {kSoftplus, "softplus", 1, kFloating, "log(1 + exp(x)), to the last digits for large |x| too"},
+      {kLogsigmoid, "logsigmoid", 1, kFloating, "log(sigmoid(x)), to the last digits for large |x| too"},
       {kFloor, "floor", 1, kNumeric, "the largest integer that is not above x; it has no gradient"},
       {kCeil, "ceil", 1, kNumeric, "the smallest integer that is not below x; it has no gradient"},
       {kTrunc, "trunc", 1, kNumeric, "x without its fractional part, rounded towards zero; it has no gradient"},
@@ -142,6 +152,7 @@ inline constexpr auto kElementwiseOps = [] {
       {kGt, "gt", 2, kAny, "a > b"},
       {kGe, "ge", 2, kAny, "a >= b"},
       {kClamp, "clamp", 3, kNumeric, "x, but no less than min and no more than max; max where min is larger"},
+      {kLerp, "lerp", 3, kFloating, "start + weight * (end - start); exactly end for a weight of 1"},
       {kWhere, "where", 3, kAny, "a where the condition holds, else b"},
       {kCast, "cast", 1, kAny, "x in another dtype"},
       {kCopy, "copy", 1, kAny, "x, moved as it is"},

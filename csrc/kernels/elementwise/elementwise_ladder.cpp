@@ -73,7 +73,8 @@ bool elementwise_cpu_v1a_accepts(const ElementwiseArgs& args, const Target& targ
 bool elementwise_cpu_v2_accepts(const ElementwiseArgs& args, const Target&) {
   if (is_mixed(args)) return false;
   const bool copies = args.op == ElementwiseOp::kCopy;
-  const bool computes = args.op < ElementwiseOp::kEq || args.op == ElementwiseOp::kClamp;
+  const bool computes =
+      args.op < ElementwiseOp::kEq || args.op == ElementwiseOp::kClamp || args.op == ElementwiseOp::kLerp;
   const int inner = args.ndim - 1;
   if (copies)
     return inner == 0 && args.inputs[0].data != nullptr && args.inputs[0].strides[0] == 1 && args.out_strides[0] == 1 &&
@@ -100,7 +101,9 @@ bool is_light(ElementwiseOp op) {
     case ElementwiseOp::kNeg:
     case ElementwiseOp::kAbs:
     case ElementwiseOp::kRelu:
-    case ElementwiseOp::kClamp: return true;
+    case ElementwiseOp::kPrelu:
+    case ElementwiseOp::kClamp:
+    case ElementwiseOp::kLerp: return true;
     default: return false;
   }
 }

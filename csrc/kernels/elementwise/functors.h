@@ -85,6 +85,40 @@ ROOFLAB_HOST_DEVICE T silu_of(T a) {
   return a * sigmoid_of(a);
 }
 
+// log(1 + e) for e from 0 to 1, with what the sum loses of a small e given back.
+template <class T>
+ROOFLAB_HOST_DEVICE T log_of_one_plus(T e) {
+  using std::log;
+  const T sum = T(1) + e;
+  return log(sum) + (e - (sum - T(1)));
+}
+template <class T>
+ROOFLAB_HOST_DEVICE T softplus_of(T a) {
+  using std::abs, std::exp;
+  return select(a > T(0), a, T(0)) + log_of_one_plus(exp(-abs(a)));
+}
+template <class T>
+ROOFLAB_HOST_DEVICE T logsigmoid_of(T a) {
+  using std::abs, std::exp;
+  return select(a < T(0), a, T(0)) - log_of_one_plus(exp(-abs(a)));
+}
+
+// exp(a) - 1 is a product here: the difference would hide a small a.
+template <class T>
+ROOFLAB_HOST_DEVICE T elu_of(T a, T b) {
+  using std::exp, std::tanh;
+  const T below = select(a > T(0), T(0), a);
+  return select(a > T(0), a, b * ((exp(below) + T(1)) * tanh(T(0.5) * below)));
+}
+
+// From the end that is nearer, so that a weight of 0 gives the start exactly, and 1 the end.
+template <class T>
+ROOFLAB_HOST_DEVICE T lerp_of(T start, T end, T weight) {
+  using std::abs;
+  const auto is_near = abs(weight) < T(0.5);
+  return select(is_near, start, end) + select(is_near, weight, weight - T(1)) * (end - start);
+}
+
 // gelu(a) in its tanh form: 0.5 (1 + tanh(u)) is the sigmoid of 2u.
 template <class T>
 ROOFLAB_HOST_DEVICE T gelu_of(T a) {
@@ -232,6 +266,10 @@ ROOFLAB_HOST_DEVICE T evaluate_floating(T a, T b) {
   if constexpr (kOp == kTrunc) return trunc(a);
   if constexpr (kOp == kRound) return rint(a);
   if constexpr (kOp == kSign) return sign_of(a);
+  if constexpr (kOp == kSoftplus) return softplus_of(a);
+  if constexpr (kOp == kLogsigmoid) return logsigmoid_of(a);
+  if constexpr (kOp == kPrelu) return select(a > T(0), a, a * b);
+  if constexpr (kOp == kElu) return elu_of(a, b);
   if constexpr (kOp == kGeglu) return gelu_of(a) * b;
   if constexpr (kOp == kSwiglu) return silu_of(a) * b;
   if constexpr (kOp == kReluBackward) return select(b <= T(0), T(0), a);
@@ -274,6 +312,8 @@ ROOFLAB_HOST_DEVICE T evaluate(T a, T b, T c) {
   using enum ElementwiseOp;
   if constexpr (kOp == kClamp)
     return evaluate<kMinimum>(evaluate<kMaximum>(a, b), c);
+  else if constexpr (kOp == kLerp)
+    return lerp_of(a, b, c);
   else
     return evaluate<kOp>(a, b);
 }
@@ -359,6 +399,8 @@ ROOFLAB_HOST_DEVICE void dispatch_arithmetic(ElementwiseOp op, F&& f) {
     case kMinimum: return f.template operator()<kMinimum>();
     case kFloorDivide: return f.template operator()<kFloorDivide>();
     case kRemainder: return f.template operator()<kRemainder>();
+    case kPrelu: return f.template operator()<kPrelu>();
+    case kElu: return f.template operator()<kElu>();
     case kGeglu: return f.template operator()<kGeglu>();
     case kSwiglu: return f.template operator()<kSwiglu>();
     case kReluBackward: return f.template operator()<kReluBackward>();
@@ -379,6 +421,8 @@ ROOFLAB_HOST_DEVICE void dispatch_arithmetic(ElementwiseOp op, F&& f) {
     case kCos: return f.template operator()<kCos>();
     case kSigmoid: return f.template operator()<kSigmoid>();
     case kSilu: return f.template operator()<kSilu>();
+    case kSoftplus: return f.template operator()<kSoftplus>();
+    case kLogsigmoid: return f.template operator()<kLogsigmoid>();
     case kFloor: return f.template operator()<kFloor>();
     case kCeil: return f.template operator()<kCeil>();
     case kTrunc: return f.template operator()<kTrunc>();
@@ -386,6 +430,7 @@ ROOFLAB_HOST_DEVICE void dispatch_arithmetic(ElementwiseOp op, F&& f) {
     case kSign: return f.template operator()<kSign>();
     case kBitwiseNot: return f.template operator()<kBitwiseNot>();
     case kClamp: return f.template operator()<kClamp>();
+    case kLerp: return f.template operator()<kLerp>();
     default: return;
   }
 }

@@ -20,7 +20,7 @@ from . import _gemma3
 from . import _compiler
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'ceil', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'geglu_backward', 'gelu', 'gelu_backward', 'get_float32_matmul_precision', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'layer_norm_backward', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'log_softmax_backward', 'logsumexp', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'matmul_bias', 'matmul_float32', 'max', 'maximum', 'mean', 'median', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'nonzero', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'relu_backward', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_backward', 'rms_norm_rope', 'rope', 'round', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_float32_matmul_precision', 'set_num_threads', 'set_rng_state', 'sigmoid', 'sigmoid_backward', 'sign', 'silu', 'silu_backward', 'sin', 'softmax', 'softmax_backward', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'swiglu_backward', 'take_stacks', 'tanh', 'tanh_backward', 'tensor', 'topk', 'tril', 'triu', 'trunc', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'ceil', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'elu', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'geglu_backward', 'gelu', 'gelu_backward', 'get_float32_matmul_precision', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'layer_norm_backward', 'le', 'lerp', 'linear', 'linspace', 'log', 'log_softmax', 'log_softmax_backward', 'logsigmoid', 'logsumexp', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'matmul_bias', 'matmul_float32', 'max', 'maximum', 'mean', 'median', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'nonzero', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'prelu', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'relu_backward', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_backward', 'rms_norm_rope', 'rope', 'round', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_float32_matmul_precision', 'set_num_threads', 'set_rng_state', 'sigmoid', 'sigmoid_backward', 'sign', 'silu', 'silu_backward', 'sin', 'softmax', 'softmax_backward', 'softplus', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'swiglu_backward', 'take_stacks', 'tanh', 'tanh_backward', 'tensor', 'topk', 'tril', 'triu', 'trunc', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
 class OutOfMemoryError(MemoryError):
     """
     The device has no memory left; the message says what was asked for, and which ops hold how much.
@@ -1943,38 +1943,43 @@ class Tensor:
         >>> rl.tensor([1.0, 2.0]).le(rl.tensor([1.0, 3.0])).tolist()
         [True, True]
         """
-    def lerp(self, end: Tensor, weight: builtins.float | Tensor) -> Tensor:
+    @typing.overload
+    def lerp(self, end: Tensor, weight: builtins.float, variant: str = '') -> Tensor:
         """
-        start + weight (end - start). Three launches, and eight for a weight that is a tensor.
+        start + weight (end - start), elementwise; shapes broadcast. One launch, 3 FLOPs per element.
         
         From a weight of 0.5 on it is end + (weight - 1) (end - start), so that 1 gives end exactly. 16 bits are computed in
-        float32 and rounded once: a launch more for the result and for each tensor.
+        float32 and rounded once.
         
-        `start` is this tensor.
+        `x` is this tensor.
         
         Parameters
         ----------
         end : Tensor
-            (...).
+            Where the weight is 0, and where it is 1.
         weight : float or Tensor
-            0 gives start, 1 gives end.
+            How far from `x` to `end`.
+        variant : str
+            A rung of rl.variants("lerp"); the fastest that fits when empty.
         
         Returns
         -------
         Tensor
-            (...).
+            Of the shape that all broadcast to and their common dtype; float32 for integers.
         
         Raises
         ------
         ValueError
-            For shapes that do not fit, for a weight that is a tensor of bool, and where start and end are both bool.
+            For shapes that do not broadcast, for a weight that is a tensor of bool, and where `x` and `end` are both bool.
         
         Examples
         --------
-        >>> import rooflab as rl
         >>> rl.zeros(1).lerp(rl.ones(1), 0.25).tolist()
         [0.25]
         """
+    @typing.overload
+    def lerp(self, end: Tensor, weight: Tensor, variant: str = '') -> Tensor:
+        ...
     def log(self) -> Tensor:
         """
         natural logarithm of x, elementwise. One launch.
@@ -2161,6 +2166,27 @@ class Tensor:
         >>> import rooflab as rl
         >>> rl.tensor([True, True]).logical_xor(rl.tensor([1, 0])).tolist()
         [False, True]
+        """
+    def logsigmoid(self) -> Tensor:
+        """
+        log(sigmoid(x)), to the last digits for large |x| too, elementwise. One launch.
+        
+        `x` is this tensor: of any shape.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`; float32 where a function of floats is given integers.
+        
+        Raises
+        ------
+        ValueError
+            For a dtype that the op is not defined for.
+        
+        Examples
+        --------
+        >>> rl.tensor([-100.0, 200.0]).logsigmoid().tolist()
+        [-100.0, 0.0]
         """
     def logsumexp(self, dim: builtins.int | typing.Sequence[builtins.int], keepdim: builtins.bool = False, variant: str = '') -> Tensor:
         """
@@ -3777,6 +3803,27 @@ class Tensor:
         --------
         >>> rl.zeros(2, 4).softmax()[0].tolist()
         [0.25, 0.25, 0.25, 0.25]
+        """
+    def softplus(self) -> Tensor:
+        """
+        log(1 + exp(x)), to the last digits for large |x| too, elementwise. One launch.
+        
+        `x` is this tensor: of any shape.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`; float32 where a function of floats is given integers.
+        
+        Raises
+        ------
+        ValueError
+            For a dtype that the op is not defined for.
+        
+        Examples
+        --------
+        >>> rl.tensor([-200.0, 100.0]).softplus().tolist()
+        [0.0, 100.0]
         """
     def sort(self, dim: typing.SupportsIndex = -1, descending: builtins.bool = False, variant: str = '') -> ValuesAndIndices:
         """
@@ -6938,6 +6985,44 @@ def einsum(equation: str, *args) -> Tensor:
     >>> rl.einsum("ij,j->i", rl.tensor([[1.0, 2.0], [3.0, 4.0]]), rl.ones(2)).tolist()
     [3.0, 7.0]
     """
+@typing.overload
+def elu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a where it is positive, else b * (exp(a) - 1), elementwise; shapes broadcast. One launch.
+    
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    
+    Parameters
+    ----------
+    a, b : Tensor or number
+        Of shapes that broadcast; one of both may be a number.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
+    
+    Examples
+    --------
+    >>> rl.elu(rl.tensor([2.0, -100.0]), 0.5).tolist()
+    [2.0, -0.5]
+    """
+@typing.overload
+def elu(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def elu(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
 def embedding(index: Tensor, weight: Tensor, variant: str = '') -> Tensor:
     """
     A row of `weight` for each number of `index`.
@@ -7882,6 +7967,41 @@ def le(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def le(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
+@typing.overload
+def lerp(x: Tensor, end: Tensor, weight: float, variant: str = '') -> Tensor:
+    """
+    start + weight (end - start), elementwise; shapes broadcast. One launch, 3 FLOPs per element.
+    
+    From a weight of 0.5 on it is end + (weight - 1) (end - start), so that 1 gives end exactly. 16 bits are computed in
+    float32 and rounded once.
+    
+    Parameters
+    ----------
+    x, end : Tensor
+        Where the weight is 0, and where it is 1.
+    weight : float or Tensor
+        How far from `x` to `end`.
+    variant : str
+        A rung of rl.variants("lerp"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that all broadcast to and their common dtype; float32 for integers.
+    
+    Raises
+    ------
+    ValueError
+        For shapes that do not broadcast, for a weight that is a tensor of bool, and where `x` and `end` are both bool.
+    
+    Examples
+    --------
+    >>> rl.lerp(rl.zeros(1), rl.ones(1), 0.25).tolist()
+    [0.25]
+    """
+@typing.overload
+def lerp(x: Tensor, end: Tensor, weight: Tensor, variant: str = '') -> Tensor:
+    ...
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
     x weight^T + bias.
@@ -8036,6 +8156,33 @@ def log_softmax_backward(dy: Tensor, y: Tensor, dim: typing.SupportsIndex = -1, 
     --------
     >>> rl.log_softmax_backward(rl.tensor([1.0, 0.0]), rl.tensor([0.0, float("-inf")])).tolist()
     [0.0, 0.0]
+    """
+def logsigmoid(x: Tensor, variant: str = '') -> Tensor:
+    """
+    log(sigmoid(x)), to the last digits for large |x| too, elementwise. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for.
+    
+    Examples
+    --------
+    >>> rl.logsigmoid(rl.tensor([-100.0, 200.0])).tolist()
+    [-100.0, 0.0]
     """
 def logsumexp(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
     """
@@ -8722,6 +8869,44 @@ def pow(a: Tensor, b: float, variant: str = '') -> Tensor:
     ...
 @typing.overload
 def pow(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def prelu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    a where it is positive, else a * b, elementwise; shapes broadcast. One launch.
+    
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    
+    Parameters
+    ----------
+    a, b : Tensor or number
+        Of shapes that broadcast; one of both may be a number.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
+    
+    Examples
+    --------
+    >>> rl.prelu(rl.tensor([2.0, -2.0]), 0.25).tolist()
+    [2.0, -0.5]
+    """
+@typing.overload
+def prelu(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def prelu(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
 def prod(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
     """
@@ -9612,6 +9797,33 @@ def softmax_backward(dy: Tensor, y: Tensor, dim: typing.SupportsIndex = -1, vari
     --------
     >>> rl.softmax_backward(rl.tensor([1.0, 0.0]), rl.tensor([0.5, 0.5])).tolist()
     [0.25, -0.25]
+    """
+def softplus(x: Tensor, variant: str = '') -> Tensor:
+    """
+    log(1 + exp(x)), to the last digits for large |x| too, elementwise. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for.
+    
+    Examples
+    --------
+    >>> rl.softplus(rl.tensor([-200.0, 100.0])).tolist()
+    [0.0, 100.0]
     """
 def sort(x: Tensor, dim: typing.SupportsIndex = -1, descending: bool = False, variant: str = '') -> ValuesAndIndices:
     """

@@ -106,7 +106,6 @@ _BOTH = {  # functions and methods
     "norm": "(x * x).sum().sqrt()",
     "not_equal": "x != y",
     "positive": "+x",
-    "prelu": "rl.where(x > 0, x, 0.25 * x)",
     "quantile": "rl.tensor(np.quantile(x.numpy(), 0.5))",
     "rad2deg": "np.rad2deg(x)",
     "rot90": "x.T[::-1]",

@@ -36,7 +36,7 @@ NN = {
     "Dropout2d": "rl.nn.Dropout(0.5)",
     "EmbeddingBag": "rl.nn.Embedding(3, 2)(index).mean(1)",
     "LazyLinear": "rl.nn.Linear(3, 2)",
-    "PReLU": "rl.where(x > 0, x, 0.25 * x)",
+    "PReLU": "rl.prelu(x, 0.25)",
     "Transformer": "rl.nn.TransformerBlock(rl.nn.TRANSFORMER_SIZES['small'])",
     "TransformerDecoderLayer": "rl.nn.TransformerBlock(rl.nn.TRANSFORMER_SIZES['small'])",
     "TransformerEncoderLayer": "rl.nn.TransformerBlock(rl.nn.TRANSFORMER_SIZES['small'])",

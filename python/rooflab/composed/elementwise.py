@@ -10,7 +10,6 @@ from ._arguments import checked
 
 __all__ = [
     "exp2",
-    "lerp",
     "log2",
     "log10",
     "logical_and",
@@ -169,52 +168,6 @@ def exp2(x: Tensor) -> Tensor:
 
 
 @checked
-def lerp(start: Tensor, end: Tensor, weight: float | Tensor) -> Tensor:
-    """start + weight (end - start). Three launches, and eight for a weight that is a tensor.
-
-    From a weight of 0.5 on it is end + (weight - 1) (end - start), so that 1 gives end exactly. 16 bits are computed in
-    float32 and rounded once: a launch more for the result and for each tensor.
-
-    Parameters
-    ----------
-    start, end : Tensor
-        (...).
-    weight : float or Tensor
-        0 gives start, 1 gives end.
-
-    Returns
-    -------
-    Tensor
-        (...).
-
-    Raises
-    ------
-    ValueError
-        For shapes that do not fit, for a weight that is a tensor of bool, and where start and end are both bool.
-
-    Examples
-    --------
-    >>> import rooflab as rl
-    >>> rl.lerp(rl.zeros(1), rl.ones(1), 0.25).tolist()
-    [0.25]
-    """
-    weights = [weight] if isinstance(weight, Tensor) else []
-    if any(x.dtype == _core.bool_ for x in weights):
-        raise ValueError("[lerp] weight: expected numbers, got bool")
-    if start.dtype == end.dtype == _core.bool_:
-        raise ValueError("[lerp] start, end: expected numbers, got bool")
-    if any(map(_has_16_bits, (start, end, *weights))):
-        share = _wide(weight) if isinstance(weight, Tensor) else weight
-        made, narrow = lerp(_wide(start), _wide(end), share), _dtype_of_16_bits(start, end, *weights)
-        return made.to(narrow) if narrow else made
-    if not isinstance(weight, Tensor):
-        return start + weight * (end - start) if abs(weight) < 0.5 else end + (weight - 1) * (end - start)
-    is_near = weight.abs() < 0.5
-    near, factor = _core.where(is_near, start, end), _core.where(is_near, weight, weight - 1)
-    return near + factor * (end - start)
-
-
-@checked
 def logical_and(a: Tensor, b: Tensor) -> Tensor:
     """Whether both are true (not 0). One launch, and one more for each that is not bool.
 
@@ -332,22 +285,6 @@ def logical_not(x: Tensor) -> Tensor:
 def _log(x: Tensor, base: int) -> Tensor:
     result = _core.log(x.to("float64")) / math.log(base)
     return result if x.dtype == _core.float64 else result.to(x.dtype if x.dtype.is_floating_point else "float32")
-
-
-def _has_16_bits(x: Tensor) -> bool:
-    return x.dtype.is_floating_point and x.dtype.itemsize == 2
-
-
-def _wide(x: Tensor) -> Tensor:
-    return x.float() if _has_16_bits(x) else x
-
-
-def _dtype_of_16_bits(*operands: Tensor) -> _core.DType | None:
-    """The dtype in which operands meet, if that is float16 or bfloat16."""
-    floats = [x for x in operands if x.dtype.is_floating_point]
-    kinds = {x.dtype for x in floats if x.ndim} or {x.dtype for x in floats}
-    dtype = kinds.pop() if len(kinds) == 1 else None
-    return dtype if dtype and dtype.itemsize == 2 else None
 
 
 def true_of(x: Tensor) -> Tensor:

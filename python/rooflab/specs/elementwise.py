@@ -113,6 +113,34 @@ def where_samples(rng, name, special=True):
     yield Sample("beside a row", (rng.random((33, 65)) < 0.5, draw((33, 65)), draw((65,))))
 
 
+def lerp_samples(rng, name, special=True):
+    draw = functools.partial(numbers, rng, name, special=special)
+    for weight in (0, 0.25, -0.75, 1):
+        yield Sample(f"37x130 {weight}", (draw((37, 130)), draw((37, 130)), weight))
+    share = rng.uniform(-0.5, 1.5, (33, 64))
+    yield Sample("a weight each", (draw((33, 64)), draw((33, 64)), share))
+    yield Sample("broadcast", (draw((5, 1, 64)), draw((64,)), share[:3, :1]))
+    yield Sample("0x3", (draw((0, 3)), draw((3,)), 0.5))
+
+
+def lerp_tails(rng, name):
+    for sample in binary_tails(rng, name):
+        yield Sample(sample.label, (*sample.args, 0.25))
+
+
+def lerp(start, end, weight):
+    is_near = np.abs(weight) < 0.5
+    return np.where(is_near, start, end) + np.where(is_near, weight, np.subtract(weight, 1)) * (end - start)
+
+
+def lerp_rounding(dtype: str, sample: Sample) -> tuple[float, np.ndarray]:
+    """The ends are rounded with their own size, which the result may lack."""
+    rtol, atol = rounding(4, dtype, sample)
+    size = sum(np.abs(np.nan_to_num(end, posinf=0, neginf=0)) for end in sample.args[:2])
+    shape = np.broadcast_shapes(*map(shape_of, sample.args))
+    return rtol, np.broadcast_to(atol + 4 * accumulator_roundoff(dtype) * size, shape)
+
+
 def clamp_samples(rng, name, special=True):
     for sample in unary_samples(rng, name, special):
         for low, high in ((-1.5, 2.0), (3, -3)):
@@ -174,9 +202,13 @@ def describe(name, samples, reference, *, roundings=0, flops=1, result_dtype=lam
         "differentiable": functools.partial(samples, name=name, special=False),
         "bench": functools.partial(bench, operands) if operands else None,
         "tables": TABLES if name in ("add", "exp") else {},
-        "peer": lambda torch: getattr(torch, name),
+        "peer": peer_of(name),
     }
     return OpSpec(**(described | fields))
+
+
+def peer_of(name):
+    return lambda torch: getattr(torch, name, None) or getattr(torch.nn.functional, name)
 
 
 def bench(operands, *numbers):
@@ -189,6 +221,10 @@ def bench(operands, *numbers):
 def clamp_bench():
     yield from bench(1, -1.0, 1.0)
     yield from odd_rows(-1.0, 1.0)
+
+
+def lerp_bench():
+    yield from bench(2, 0.25)
 
 
 def copy_bench():
@@ -240,6 +276,7 @@ TAILS = {
     binary_samples: binary_tails,
     gated_samples: gated_tails,
     clamp_samples: clamp_tails,
+    lerp_samples: lerp_tails,
 }
 TABLES = {"cpu": ("16384x4096 float32",), "cuda": ("16384x4096 bfloat16", "16384x4096 float32")}
 
@@ -258,6 +295,8 @@ UNARY = {
     "cos": (np.cos, 4),
     "sigmoid": (sigmoid, 10),
     "silu": (silu, 10),
+    "softplus": (lambda x: np.logaddexp(x, 0), 8),
+    "logsigmoid": (lambda x: -np.logaddexp(-x, 0), 8),
 }
 STEPS = {
     "floor": np.floor,
@@ -274,6 +313,8 @@ BINARY = {
     "pow": (power, 8),
     "maximum": (np.maximum, 0),
     "minimum": (np.minimum, 0),
+    "prelu": (lambda a, b: np.where(a > 0, a, a * b), 1),
+    "elu": (lambda a, b: np.where(a > 0, a, b * np.expm1(np.minimum(a, 0))), 12),
 }
 BITWISE = {
     "bitwise_and": (np.bitwise_and, 2),
@@ -326,6 +367,7 @@ SPECS = [
     describe(
         "clamp", clamp_samples, lambda x, low, high: np.minimum(np.maximum(x, low), high), flops=2, bench=clamp_bench
     ),
+    describe("lerp", lerp_samples, lerp, roundings=4, flops=3, tolerance=lerp_rounding, bench=lerp_bench),
     describe("where", where_samples, np.where, flops=0),
     describe(
         "copy",

@@ -8,7 +8,6 @@ from numbers import Integral
 from ... import _core
 from ..._core import Tensor
 from ..._in_words import in_words
-from ...autograd import no_grad
 from .operands import check_floating, check_number, check_tensor, wide
 
 __all__ = ["check_gelu", "elu", "gelu", "glu", "leaky_relu", "log_softmax", "logsigmoid", "softmax", "softplus"]
@@ -64,21 +63,12 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     return _core.gelu(x)
 
 
-def _log_1_plus_exp(x: Tensor) -> Tensor:
-    """log(1 + exp(-|x|)) in eight launches, with what the sum loses of a small exp(-|x|) given back."""
-    power = _core.minimum(x, -x).exp()  # -|x|, whose gradient is NaN where x is: that of abs is 0 there
-    rounded = 1 + power
-    with no_grad():
-        lost = power - (rounded - 1)
-    return rounded.log() + lost
-
-
 @in_words
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta x)) / beta, to the last digits for large |x| too; its gradient is sigmoid(beta x).
 
-    Composed as ``maximum(x, 0) + log(1 + exp(-|x|))``: ten launches, three of which give back what the 1 hides of a
-    small power. Another beta than 1 takes two more, as do numbers of 16 bits, which are computed in float32.
+    One launch. Another beta than 1 takes two more, and with it numbers of 16 bits another two, because they are
+    computed in float32.
 
     Parameters
     ----------
@@ -108,22 +98,22 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     >>> round(softplus(rl.tensor(0.0)).item(), 4), softplus(rl.tensor(100.0)).item()
     (0.6931, 100.0)
     """
-    exact = wide(check_floating("softplus", x))
+    check_floating("softplus", x)
     check_number("softplus", beta, "beta")
     if beta == 0 or not math.isfinite(beta):
         raise ValueError(f"[softplus] beta: expected a finite number but 0, got {beta}")
     if threshold != 20:
         raise ValueError(f"[softplus] threshold: expected 20, because no digits are lost above it, got {threshold}")
-    bent = exact if beta == 1 else exact * beta
-    result = _core.maximum(bent, 0) + _log_1_plus_exp(bent)
-    return (result if beta == 1 else result / beta).to(x.dtype)
+    if beta == 1:
+        return _core.softplus(x)
+    return (_core.softplus(wide(x) * beta) / beta).to(x.dtype)
 
 
 @in_words
 def logsigmoid(x: Tensor) -> Tensor:
     """log(sigmoid(x)), to the last digits for large |x| too; its gradient is sigmoid(-x).
 
-    Composed as ``minimum(x, 0) - log(1 + exp(-|x|))``: ten launches, as in `softplus`.
+    One launch.
 
     Parameters
     ----------
@@ -149,13 +139,12 @@ def logsigmoid(x: Tensor) -> Tensor:
     >>> logsigmoid(rl.tensor(-100.0)).item()
     -100.0
     """
-    exact = wide(check_floating("logsigmoid", x))
-    return (_core.minimum(exact, 0) - _log_1_plus_exp(exact)).to(x.dtype)
+    return _core.logsigmoid(check_floating("logsigmoid", x))
 
 
 @in_words
 def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """x where it is positive, else negative_slope x. Composed of a comparison, a product and `where`: three launches.
+    """x where it is positive, else negative_slope x. One launch.
 
     Parameters
     ----------
@@ -185,15 +174,14 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
     """
     check_floating("leaky_relu", x)
     check_number("leaky_relu", negative_slope, "negative_slope")
-    return _core.where(x > 0, x, x * negative_slope)
+    return _core.prelu(x, negative_slope)
 
 
 @in_words
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """x where it is positive, else alpha (exp(x) - 1), to the last digits for small |x| too.
 
-    Composed of twelve launches. Six of them correct exp(x) - 1, of which the 1 hides a small x: the exact value is
-    (exp(x) + 1) tanh(x / 2). Numbers of 16 bits are computed in float32, which takes two more.
+    One launch.
 
     Parameters
     ----------
@@ -221,15 +209,9 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     >>> elu(rl.tensor([0.0, 2.0])).tolist()
     [0.0, 2.0]
     """
-    exact = wide(check_floating("elu", x))
+    check_floating("elu", x)
     check_number("elu", alpha, "alpha")
-    is_positive = exact > 0
-    below = exact.masked_fill(is_positive, 0.0)
-    power = below.exp()
-    rounded = power - 1
-    with no_grad():
-        lost = (power + 1) * _core.tanh(0.5 * below) - rounded
-    return _core.where(is_positive, exact, alpha * (rounded + lost)).to(x.dtype)
+    return _core.elu(x, alpha)
 
 
 @in_words
