@@ -186,7 +186,10 @@ Plan plan(const Tensors& params, const Tensors& grads, const Tensors& exp_avgs, 
   if (group.size() == 0) return plan;
   const auto& ladder = kernels::adamw_ladder;
   plan.numbers = numbers_of(options);
-  plan.rung = ladder.choose(group.params[0].device(), args_of(group, 0, plan.numbers), variant, kOp.name);
+  // Also for those of later launches, so that a rung which does not take them is refused before the first.
+  for (size_t last = (group.size() - 1) / kernels::kAdamwTensors + 1; last-- > 0;)
+    plan.rung = ladder.choose(group.params[0].device(), args_of(group, last * kernels::kAdamwTensors, plan.numbers),
+                              variant, kOp.name);
   RL_CHECK(!ladder.composes(plan.rung) || !options.step_at.defined(), "adamw",
            "step: v0_composed needs a number, and tensors that are not contiguous run v0_composed");
   return plan;

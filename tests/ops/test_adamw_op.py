@@ -161,3 +161,11 @@ def test_what_does_not_fit_is_one_sentence(tensors, options, says):
     with pytest.raises(ValueError, match=says):
         rl.adamw(*tensors, **({"step": 1} | options))
     assert X.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_rung_that_a_later_tensor_does_not_suit_is_refused_before_the_first_launch():
+    device = rl.meta("H200")
+    tensors = [[rl.empty(8, device=device) for _ in range(64)] + [rl.empty(9, device=device)[1:]] for _ in range(4)]
+    with rl.count() as count, pytest.raises(ValueError, match="v2_many does not accept"):
+        rl.adamw(*tensors, step=1, lr=1e-3, variant="v2_many")
+    assert count.launches == 0

@@ -65,3 +65,14 @@ def test_division_is_exact_on_every_instruction_set(dtype, instruction_set):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_division_is_exact(dtype, variant, device):
     check(dtype, device, variant)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
+def test_integers_divide_as_in_numpy_where_32_bits_are_and_are_not_enough(dtype):
+    edges = [1, 2, 3, 7, 2**31 - 1, 2**31, 2**31 + 1, 2**32 + 5, 2**62, 2**63 - 1]
+    info = np.iinfo(dtype)
+    numbers = [n for edge in edges for n in (edge, -edge) if info.min <= n <= info.max] + [info.min]
+    a, b = (x.ravel() for x in np.meshgrid(np.array(numbers, dtype), np.array(numbers, dtype)))
+    with np.errstate(over="ignore"):  # the smallest number divided by -1
+        assert np.array_equal((rl.tensor(a) // rl.tensor(b)).numpy(), a // b)
+        assert np.array_equal((rl.tensor(a) % rl.tensor(b)).numpy(), a % b)

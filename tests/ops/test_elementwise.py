@@ -252,3 +252,18 @@ def test_streaming_kernels_agree_with_the_others(dtype, lines, two_threads):
 def test_refuses(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_masks_of_any_length_are_bits():
+    """A vector holds many; the last elements do not fill one."""
+    rng = np.random.default_rng(3)
+    for n in (1, 63, 64, 65, 511, 4097, 16384 + 70):
+        a, b = rng.random((2, n)) < 0.5
+        x, y = rl.tensor(a), rl.tensor(b)
+        for ours, theirs in (
+            (x & y, a & b), (x | y, a | b), (x ^ y, a ^ b), (~x, ~a), (x == y, a == b), (x != y, a != b),
+            (x < y, a < b), (x <= y, a <= b), (x > y, a > b), (x >= y, a >= b),
+        ):  # fmt: skip
+            assert np.array_equal(ours.numpy(), theirs)
+        assert (x.sum().item(), x.any().item(), x.all().item()) == (a.sum(), a.any(), a.all())
+        assert (rl.ones(n, dtype="bool").sum().item(), rl.ones(n, dtype="bool").all().item()) == (n, True)

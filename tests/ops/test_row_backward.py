@@ -216,3 +216,15 @@ X = rl.ones(3, 8)
 def test_bad_arguments_are_one_sentence(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.parametrize("op", [rl.rms_norm_backward, rl.layer_norm_backward])
+def test_very_many_long_rows_leave_no_more_sums_than_a_grid_has_blocks(op):
+    """A grid has at most 65535 blocks along its second dimension."""
+    held = []
+    for n in (64 * 65535, 64 * 65535 + 1):
+        row = rl.ones(1, 8193, dtype="bfloat16", device="meta:H200").expand(n, 8193)
+        with rl.count() as c:
+            op(row, row, row[0])
+        held.append(c.peak_bytes)
+    assert held[1] < held[0]

@@ -7,7 +7,12 @@ namespace {
 
 __global__ void __launch_bounds__(kThreads) arange_cuda_v0_reference_kernel(const __grid_constant__ ArangeArgs args) {
   const int64_t threads = gridDim.x * int64_t{kThreads};
-  for (int64_t i = blockIdx.x * int64_t{kThreads} + threadIdx.x; i < args.count; i += threads) arange_element(args, i);
+  for (int64_t i = blockIdx.x * int64_t{kThreads} + threadIdx.x; i < args.count; i += threads) {
+    if (args.in_integers)
+      store_as(args.dtype, args.y, i, integer_of(args, i));
+    else
+      store_as(args.dtype, args.y, i, real_of(args, i));
+  }
 }
 
 }  // namespace

@@ -15,12 +15,12 @@ ROOFLAB_HOST_DEVICE double rounded_product(double a, double b) {
 #endif
 }
 
-ROOFLAB_HOST_DEVICE void arange_element(const ArangeArgs& args, int64_t i) {
+ROOFLAB_HOST_DEVICE int64_t integer_of(const ArangeArgs& args, int64_t i) {
   const auto steps = static_cast<uint64_t>(i) * static_cast<uint64_t>(args.step.integer);  // may wrap around
-  if (args.in_integers)
-    store_as(args.dtype, args.y, i, static_cast<int64_t>(static_cast<uint64_t>(args.first.integer) + steps));
-  else
-    store_as(args.dtype, args.y, i, args.first.real + rounded_product(static_cast<double>(i), args.step.real));
+  return static_cast<int64_t>(static_cast<uint64_t>(args.first.integer) + steps);
+}
+ROOFLAB_HOST_DEVICE double real_of(const ArangeArgs& args, int64_t i) {
+  return args.first.real + rounded_product(static_cast<double>(i), args.step.real);
 }
 
 }  // namespace rooflab::kernels

@@ -12,7 +12,7 @@ ROOFLAB_CUDA_RUNG(arange_cuda_v0_reference, ArangeArgs)
 const Ladder<ArangeArgs> arange_ladder(
     "arange", {
                   {"v0_reference", kCuda, "one thread per element", nullptr, arange_cuda_v0_reference},
-                  {"v0_reference", kCpu, "all threads, an element at a time", nullptr, arange_cpu_v0_reference},
+                  {"v0_reference", kCpu, "all threads, a loop for each dtype", nullptr, arange_cpu_v0_reference},
               });
 
 }  // namespace rooflab::kernels

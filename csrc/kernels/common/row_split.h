@@ -28,9 +28,11 @@ struct SplitColumns {
 
   SplitColumns(int64_t n, int64_t d) {
     constexpr int64_t kEnoughBlocks = 528, kFewestColumns = 2048;
+    constexpr int64_t kMostBlocks = 65535;  // that a grid can have along its second dimension
     column_blocks = std::clamp<int64_t>(d / kFewestColumns, 1, 1024);
     const int64_t wanted = kEnoughBlocks / column_blocks, most = (n + kFewestRows - 1) / kFewestRows;
-    const int64_t blocks = std::max(std::min(wanted, most), (n + kMostBlockRows - 1) / kMostBlockRows);
+    const int64_t least = (n + kMostBlockRows - 1) / kMostBlockRows;
+    const int64_t blocks = std::min(std::max(std::min(wanted, most), least), kMostBlocks);
     rows_per_block = (n + std::max<int64_t>(blocks, 1) - 1) / std::max<int64_t>(blocks, 1);
     row_blocks = n > 0 ? (n + rows_per_block - 1) / rows_per_block : 0;
   }

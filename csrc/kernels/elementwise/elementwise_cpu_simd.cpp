@@ -14,6 +14,13 @@ namespace rooflab::kernels::ROOFLAB_ISA {
 
 namespace {
 
+// Of bools, as bytes that hold 0 or 1: the compiler makes no vectors of the type bool.
+template <ElementwiseOp kOp>
+void bitwise_block(const uint8_t* a, const uint8_t* b, uint8_t* to, int64_t n) {
+  for (int64_t i = 0; i < n; ++i)
+    to[i] = kOp == ElementwiseOp::kBitwiseNot ? a[i] ^ uint8_t { 1 } : evaluate_bits<kOp, uint8_t>(a[i], b[i]);
+}
+
 template <ElementwiseOp kOp, class T>
 void arithmetic_block(const void* const* in, void* out, int64_t n, unsigned) {
   const T* a = static_cast<const T*>(in[0]);
@@ -26,6 +33,9 @@ void arithmetic_block(const void* const* in, void* out, int64_t n, unsigned) {
     for (; i + kLanes <= n; i += kLanes) store(to + i, evaluate<kOp>(load(a + i), load(b + i), load(c + i)));
     const int64_t rest = n - i;
     if (rest > 0) store(to + i, evaluate<kOp>(load(a + i, rest), load(b + i, rest), load(c + i, rest)), rest);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    bitwise_block<kOp>(static_cast<const uint8_t*>(in[0]), static_cast<const uint8_t*>(in[info(kOp).arity - 1]),
+                       static_cast<uint8_t*>(out), n);
   } else {
     for (int64_t i = 0; i < n; ++i) to[i] = evaluate<kOp>(a[i], b[i], c[i]);
   }
@@ -33,10 +43,21 @@ void arithmetic_block(const void* const* in, void* out, int64_t n, unsigned) {
 
 template <class T>
 void comparison_block(const void* const* in, void* out, int64_t n, unsigned outcomes) {
-  const T* a = static_cast<const T*>(in[0]);
-  const T* b = static_cast<const T*>(in[1]);
-  bool* to = static_cast<bool*>(out);
-  for (int64_t i = 0; i < n; ++i) to[i] = holds(outcomes, a[i], b[i]);
+  using Element = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
+  const Element* a = static_cast<const Element*>(in[0]);
+  const Element* b = static_cast<const Element*>(in[1]);
+  if constexpr (std::is_same_v<T, bool>) {
+    uint8_t* to = static_cast<uint8_t*>(out);
+    const uint8_t less = outcomes & kLess ? 1 : 0, equal = outcomes & kEqual ? 1 : 0,
+                  greater = outcomes & kGreater ? 1 : 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const uint8_t x = a[i], y = b[i], differs = x ^ y;
+      to[i] = (less & differs & y) | (greater & differs & x) | (equal & (differs ^ 1));
+    }
+  } else {
+    bool* to = static_cast<bool*>(out);
+    for (int64_t i = 0; i < n; ++i) to[i] = holds(outcomes, a[i], b[i]);
+  }
 }
 
 template <class From, class To>
@@ -169,12 +190,26 @@ struct StagedArrays {
     output.commit(begin, n);
   }
   void compute(int64_t first, int64_t last) {
-    for (int64_t begin = first; begin < last; begin += kBlock) {
-      const int64_t n = smaller(last - begin, kBlock);
+    bool is_in_place = output.is_in_place();
+    for (int k = 0; k < op.arity; ++k) is_in_place &= inputs[k].is_in_place();
+    // Where no element passes through a buffer, a block has as many bytes whatever their size.
+    const int64_t block = is_in_place ? kBlock * 8 / size_of(op.args.dtype) : kBlock;
+    for (int64_t begin = first; begin < last; begin += block) {
+      const int64_t n = smaller(last - begin, block);
       compute(begin, n, [&](int k) { return inputs[k].read(begin, n); });
     }
   }
 };
+
+// A number for each element, without a block of it that would be read again and again.
+template <class Word>
+void fill_dense(const ElementwiseArgs& args, Queue& queue) {
+  Word* const to = static_cast<Word*>(args.out);
+  const Word number = scalar_as<Word>(args.inputs[0].scalar);
+  queue.parallel(args.count, kParallelGrain, [&](int64_t first, int64_t last, int) {
+    for (int64_t i = first; i < last; ++i) to[i] = number;
+  });
+}
 
 }  // namespace
 
@@ -182,7 +217,10 @@ void elementwise_cpu_v1_staged(const ElementwiseArgs& args, Queue& queue) {
   check_divisor(args, queue);
   const Staged op{args};
   const int64_t line = 64 / size_of(args.out_dtype);
-  if (!op.out.is_dense() || !queue.target().exceeds_cache(args.count * size_of(args.out_dtype)))
+  const bool stays_in_cache = !queue.target().exceeds_cache(args.count * size_of(args.out_dtype));
+  if (op.out.is_dense() && stays_in_cache && args.op == ElementwiseOp::kCopy && args.inputs[0].data == nullptr)
+    return with_word(args.dtype, [&]<class Word>(Word) { fill_dense<Word>(args, queue); });
+  if (!op.out.is_dense() || stays_in_cache)
     return queue.parallel(args.count, kParallelGrain,
                           [&](int64_t first, int64_t last, int) { StagedArrays(op, false).compute(first, last); });
   const int64_t lines = parts_of(args.count, line);

@@ -156,6 +156,12 @@ ROOFLAB_HOST_DEVICE T floating_pow(T a, T b) {
   return a == T(2) ? std::exp2(b) : std::pow(a, b);
 }
 
+// Whether a division of 64 bits can be one of 32, which takes less than half the time.
+template <class T>
+ROOFLAB_HOST_DEVICE bool fits_int32(T a, T b) {
+  return sizeof(T) == 8 && a == static_cast<int32_t>(a) && b == static_cast<int32_t>(b);
+}
+
 // As Python's // and %: rounds towards minus infinity, and the remainder lies between 0 and b. Integers by 0
 // give 0 where check_divisor has not refused them before.
 template <class T>
@@ -163,11 +169,13 @@ ROOFLAB_HOST_DEVICE T integer_floor_divide(T a, T b) {
   using U = std::make_unsigned_t<T>;
   if (b == 0) return 0;
   if (b == -1) return static_cast<T>(U(0) - static_cast<U>(a));  // the quotient of the smallest number does not fit
+  if (fits_int32(a, b)) return integer_floor_divide(static_cast<int32_t>(a), static_cast<int32_t>(b));
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 template <class T>
 ROOFLAB_HOST_DEVICE T integer_remainder(T a, T b) {
   if (b == 0 || b == -1) return 0;
+  if (fits_int32(a, b)) return integer_remainder(static_cast<int32_t>(a), static_cast<int32_t>(b));
   const T rest = a % b;
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }

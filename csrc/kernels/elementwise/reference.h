@@ -20,14 +20,18 @@ ROOFLAB_HOST_DEVICE Compute load_as(DType dtype, const void* data, int64_t i) {
   });
 }
 
+// The number nearest to `value` in the type of an element.
+template <class T, class Compute>
+ROOFLAB_HOST_DEVICE T as_element(Compute value) {
+  if constexpr (kIsSmallFloat<T>)
+    return T(round_to_odd(value));
+  else
+    return convert<T>(value);
+}
+
 template <class Compute>
 ROOFLAB_HOST_DEVICE void store_as(DType dtype, void* data, int64_t i, Compute value) {
-  with_type(dtype, [=]<class T>(T) {
-    if constexpr (kIsSmallFloat<T>)
-      static_cast<T*>(data)[i] = T(round_to_odd(value));
-    else
-      static_cast<T*>(data)[i] = convert<T>(value);
-  });
+  with_type(dtype, [=]<class T>(T) { static_cast<T*>(data)[i] = as_element<T>(value); });
 }
 
 // Writes element i of the input as element `at` of `data`, an array of another dtype.

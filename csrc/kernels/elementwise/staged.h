@@ -132,6 +132,11 @@ class BlockReader {
     for (int64_t i = 0; i < n && i < kBlock; ++i) to[i] = number;
   }
 
+  // Whether its elements are read where they lie, in blocks of any size.
+  bool is_in_place() const {
+    return array_.data != nullptr && dense_ && period_ == 0 && widen_ == nullptr && !convert_;
+  }
+
   const void* read(int64_t begin, int64_t n) {
     if (array_.data == nullptr) return wide_.bytes;
     if (period_ > 0) return repeated_ + begin % period_ * element_;
@@ -210,13 +215,16 @@ class BlockWriter {
   BlockWriter(const BlockWriter&) = delete;
   BlockWriter& operator=(const BlockWriter&) = delete;
 
+  // Whether elements are computed where they stay.
+  bool is_in_place() const { return narrow_ == nullptr && !streaming_ && dense_ && !convert_; }
+
   void* target(int64_t begin) {
     if (convert_) return computed_.bytes;
-    return is_in_place() ? static_cast<void*>(at(begin)) : wide_.bytes;
+    return stays() ? static_cast<void*>(at(begin)) : wide_.bytes;
   }
 
   void commit(int64_t begin, int64_t n) {
-    if (convert_) convert_(computed_.bytes, is_in_place() ? at(begin) : wide_.bytes, n);
+    if (convert_) convert_(computed_.bytes, stays() ? at(begin) : wide_.bytes, n);
     const char* narrowed = wide_.bytes;
     if (narrow_ != nullptr) {
       char* to = dense_ && !streaming_ ? at(begin) : raw_.bytes;
@@ -236,7 +244,7 @@ class BlockWriter {
   }
 
  private:
-  bool is_in_place() const { return narrow_ == nullptr && !streaming_ && dense_; }
+  bool stays() const { return narrow_ == nullptr && !streaming_ && dense_; }
   char* at(int64_t begin) const { return array_.data + begin * size_of(array_.dtype); }
 
   StridedArray array_;

@@ -121,10 +121,32 @@ ROOFLAB_INLINE double product_of(const T* x, int64_t n) {
   return total;
 }
 
+// n bools, as bytes that hold 0 or 1. A byte holds the sum of 255 of them.
+template <ReduceOp kOp>
+int64_t fold_bytes(const uint8_t* x, int64_t n) {
+  constexpr int64_t kLanes = 64, kMost = 255;
+  int64_t total = identity<kOp, int64_t>(), at = 0;
+  while (n - at >= kLanes) {
+    const int64_t end = at + smaller((n - at) / kLanes, kMost) * kLanes;
+    uint8_t lanes[kLanes];
+    for (int64_t i = 0; i < kLanes; ++i) lanes[i] = x[at + i];
+    for (at += kLanes; at < end; at += kLanes)
+      for (int64_t i = 0; i < kLanes; ++i) {
+        const uint8_t bit = x[at + i];
+        lanes[i] = is_sum(kOp) ? lanes[i] + bit : kOp == ReduceOp::kMax ? lanes[i] | bit : lanes[i] & bit;
+      }
+    for (const uint8_t lane : lanes) total = fold<kOp>(total, int64_t{lane});
+  }
+  for (; at < n; ++at) total = fold<kOp>(total, int64_t{x[at]});
+  return total;
+}
+
 // n neighbours.
 template <ReduceOp kOp, class T>
 total_t<kOp, T> fold_along(const T* x, int64_t n) {
-  if constexpr (kIsInteger<T>) {
+  if constexpr (sizeof(T) == 1) {
+    return fold_bytes<kOp>(reinterpret_cast<const uint8_t*>(x), n);
+  } else if constexpr (kIsInteger<T>) {
     total_t<kOp, T> total = identity<kOp, total_t<kOp, T>>();
     for (int64_t i = 0; i < n; ++i) total = fold<kOp>(total, static_cast<int64_t>(x[i]));
     return total;
