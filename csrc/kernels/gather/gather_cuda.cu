@@ -54,6 +54,43 @@ __global__ void gather_cuda_v1_vectorised_kernel(const __grid_constant__ GatherA
   gather_words<Word>(args);
 }
 
+// Each thread has the indices of several elements in flight, and then the elements.
+template <class Word>
+__global__ void __launch_bounds__(kThreads) gather_cuda_v1a_elements_kernel(const __grid_constant__ GatherArgs args) {
+  overlap_launches();
+  const int64_t step = gridDim.x * int64_t{kThreads * kAtATime};
+  const int64_t first = blockIdx.x * int64_t{kThreads * kAtATime} + threadIdx.x;
+  for (int64_t begin = first; begin < args.at.count; begin += step) {
+    int64_t place[kAtATime], number[kAtATime];
+    bool is_there[kAtATime];
+#pragma unroll
+    for (int u = 0; u < kAtATime; ++u) {
+      const int64_t i = begin + u * kThreads;
+      int64_t at = 0;
+      place[u] = number[u] = 0;
+      is_there[u] = i < args.at.count;
+      if (!is_there[u]) continue;
+      for_each_digit_in_turn(i, args.at.ndim, args.at.sizes, [&](int d, int64_t digit) {
+        place[u] += digit * args.x_strides[d];
+        at += digit * args.at.strides[d];
+      });
+      number[u] = index_at(args.at, at);
+    }
+    Word moved[kAtATime];
+#pragma unroll
+    for (int u = 0; u < kAtATime; ++u) {
+      const int64_t index = place_of(number[u], args.at.from_end);
+      const bool is_inside = index >= 0 && index < args.at.limit;
+      moved[u] = mark<Word>(args.dtype);
+      if (is_there[u] && is_inside) moved[u] = static_cast<const Word*>(args.x)[place[u] + index * args.at.step];
+      if (is_there[u] && !is_inside) report(args.at.report, out_of_range(args.at, number[u]));
+    }
+#pragma unroll
+    for (int u = 0; u < kAtATime; ++u)
+      if (is_there[u]) static_cast<Word*>(args.y)[begin + u * kThreads] = moved[u];
+  }
+}
+
 template <class Word>
 __global__ void __launch_bounds__(kThreads)
     gather_cuda_v2_rows_kernel(const __grid_constant__ GatherArgs args, const __grid_constant__ Strips strips) {
@@ -101,6 +138,13 @@ void gather_cuda_v2_rows(const GatherArgs& args, Queue& queue) {
     const Strips strips = strips_of<Word>(length, words.at.count / length);
     const LaunchShape shape = a_block_each(blocks_of(strips.count, kThreads >> strips.shift));
     queue.launch(gather_cuda_v2_rows_kernel<Word>, early(shape, queue), words, strips);
+  });
+}
+
+void gather_cuda_v1a_elements(const GatherArgs& args, Queue& queue) {
+  const LaunchShape shape = a_block_each(blocks_of(args.at.count, kThreads * kAtATime));
+  with_word(size_of(args.dtype), [&]<class Word>() {
+    if constexpr (sizeof(Word) <= 8) queue.launch(gather_cuda_v1a_elements_kernel<Word>, early(shape, queue), args);
   });
 }
 

@@ -9,6 +9,7 @@ using enum Device::Type;
 void gather_cpu_v0_reference(const GatherArgs&, Queue&);
 void gather_cpu_v1_parallel(const GatherArgs&, Queue&);
 ROOFLAB_CUDA_RUNG(gather_cuda_v0_reference, GatherArgs)
+ROOFLAB_CUDA_RUNG(gather_cuda_v1a_elements, GatherArgs)
 ROOFLAB_CUDA_RUNG(gather_cuda_v1_vectorised, GatherArgs)
 ROOFLAB_CUDA_RUNG(gather_cuda_v2_rows, GatherArgs)
 
@@ -20,6 +21,12 @@ bool gather_cuda_rows_accept(const GatherArgs& args, const Target&) {
   return args.at.strides[last] == 0 && args.x_strides[last] == 1;
 }
 
+// Fewer elements have a thread each that runs at once.
+bool gather_cuda_v1a_by_default(const GatherArgs& args, const Target&) {
+  constexpr int64_t kManyElements = int64_t{1} << 18;
+  return args.at.count >= kManyElements;
+}
+
 }  // namespace
 
 const Ladder<GatherArgs> gather_ladder(
@@ -27,6 +34,8 @@ const Ladder<GatherArgs> gather_ladder(
     {
         {"v2_rows", kCuda, "neighbouring threads share a row: its index is read once, 4 or 8 words are in flight",
          gather_cuda_rows_accept, gather_cuda_v2_rows},
+        {"v1a_elements", kCuda, "an index for each element: a thread has four in flight, and then their elements",
+         nullptr, gather_cuda_v1a_elements, nullptr, gather_cuda_v1a_by_default},
         {"v1_vectorised", kCuda, "the widest words, of up to 16 bytes, that make up all rows; rows of one index",
          gather_cuda_rows_accept, gather_cuda_v1_vectorised},
         {"v0_reference", kCuda, "one thread per element", nullptr, gather_cuda_v0_reference},

@@ -24,6 +24,9 @@ __device__ __forceinline__ void for_each_digit_in_turn(int64_t i, int ndim, cons
   }
 }
 
+// Elements with an index each that a thread has in flight at once.
+inline constexpr int kAtATime = 4;
+
 // How rows are cut: 2^shift neighbouring threads move a strip of a row.
 struct Strips {
   int shift;

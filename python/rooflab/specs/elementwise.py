@@ -224,7 +224,8 @@ def clamp_bench():
 
 
 def lerp_bench():
-    yield from bench(2, 0.25)
+    for dtype in ("bfloat16", "float32"):
+        yield "16384x4096", dtype, ((16384, 4096), (16384, 4096), 0.25), {}
 
 
 def copy_bench():
