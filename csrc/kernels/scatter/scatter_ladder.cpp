@@ -8,19 +8,12 @@ using enum Device::Type;
 
 void scatter_cpu_v0_reference(const ScatterArgs&, Queue&);
 ROOFLAB_CUDA_RUNG(scatter_cuda_v0_reference, ScatterArgs)
-ROOFLAB_CUDA_RUNG(scatter_cuda_v1_elements, ScatterArgs)
 
 namespace {
 
-Footprint scatter_cuda_footprint(const ScatterArgs& args, const Target&) {
+Footprint scatter_cuda_v0_footprint(const ScatterArgs& args, const Target&) {
   if (args.alike) return {.launches = 1};
   return {.launches = 3, .scratch_bytes = args.places * 4};
-}
-
-// Fewer elements have a thread each that runs at once.
-bool scatter_cuda_v1_by_default(const ScatterArgs& args, const Target&) {
-  constexpr int64_t kManyElements = int64_t{1} << 18;
-  return args.at.count >= kManyElements;
 }
 
 }  // namespace
@@ -28,10 +21,8 @@ bool scatter_cuda_v1_by_default(const ScatterArgs& args, const Target&) {
 const Ladder<ScatterArgs> scatter_ladder(
     "scatter",
     {
-        {"v1_elements", kCuda, "a thread has four elements in flight", nullptr, scatter_cuda_v1_elements,
-         scatter_cuda_footprint, scatter_cuda_v1_by_default},
         {"v0_reference", kCuda, "the last element for each place is found first, where values differ; a thread each",
-         nullptr, scatter_cuda_v0_reference, scatter_cuda_footprint},
+         nullptr, scatter_cuda_v0_reference, scatter_cuda_v0_footprint},
         {"v0_reference", kCpu, "in order; threads share a dimension along which no two elements meet", nullptr,
          scatter_cpu_v0_reference},
     });

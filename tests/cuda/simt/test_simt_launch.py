@@ -368,3 +368,16 @@ def test_an_expanded_tensor_is_written_as_its_memory_is():
     x = rl.zeros(3).expand(2, 3)
     kernel(1, 3, x)
     assert x.tolist() == [[5.0] * 3] * 2
+
+
+def test_a_structure_of_any_size_spoils_no_other_kernel():
+    for size in (16, 17, 31, 64, 128, 159, 200):
+        source = f"struct S {{ char of[{size}]; }}; __global__ void b(S s, float* y, int n) {{ y[0] = s.of[0]; }}"
+        module, y = (
+            rl.cuda.compile(source + "__global__ void a(float* y) { y[0] = 1; }", backend="simt"),
+            np.zeros(1, np.float32),
+        )
+        module["a"](1, 1, y)
+        assert y[0] == 1
+        with pytest.raises(ValueError, match=r"expected 3 arguments \(s \(S\), y \(float\*\), n \(int\)\), got 1"):
+            module["b"](1, 1, y)
