@@ -248,8 +248,8 @@ def test_faults_of_the_process(run):
     assert (found.line, found.thread) == (3, (5, 0, 0))
     assert only(run("__global__ void f(float* y) {\n  __trap();\n}", 1, 8, y), "trap").line == 2
     only(run("__global__ void f(float* y) { *(float*)12345 = 1; }", 1, 1, y, mode="functional"), "crash")
-    null = "__global__ void f(float* y) { y[0] = 1; float* p = 0; *p = 1; }"  # g++ sees that it is null
-    only(run(null, 1, 1, y, mode="functional"), "crash")
+    null = "__global__ void f(int* y) { y[0] = 1; int* p = 0; *p = 1; y[0] = 2; }"  # g++ sees that it is null
+    only(run(null, 1, 1, np.zeros(4, np.int32), mode="functional"), "crash")
 
 
 @pytest.mark.parametrize("mode", ["count", "functional"])
