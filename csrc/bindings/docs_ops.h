@@ -64,7 +64,8 @@ Examples
 >>> rl.clamp(rl.tensor([-2.0, 0.5, 3.0]), 0, 1).tolist()
 [0.0, 0.5, 1.0])doc";
 
-constexpr const char* kLerpDoc = R"doc(start + weight (end - start), elementwise; shapes broadcast. One launch, 3 FLOPs per element.
+constexpr const char* kLerpDoc =
+    R"doc(start + weight (end - start), elementwise; shapes broadcast. One launch, 3 FLOPs per element.
 
 From a weight of 0.5 on it is end + (weight - 1) (end - start), so that 1 gives end exactly. 16 bits are computed in
 float32 and rounded once.

@@ -132,7 +132,8 @@ constexpr rl_signature<A...> rl_describe(int bound, void (*)(A...)) {
   unsigned at = 0;
   for (int unit = 1000; unit > 0; unit /= 10) made.text[at++] = char('0' + bound / unit % 10);
   ((made.text[at++] = rl_parameter<A>::kind, made.text[at++] = rl_parameter<A>::pointee,
-    made.text[at++] = char('0' + rl_parameter<A>::is_signed), made.text[at++] = char('a' + (sizeof(A) > 16 ? 17 : sizeof(A)))),
+    made.text[at++] = char('0' + rl_parameter<A>::is_signed),
+    made.text[at++] = char('a' + (sizeof(A) > 16 ? 17 : sizeof(A)))),
    ...);
   made.text[at] = 0;
   return made;
