@@ -1,7 +1,10 @@
 // What training needs besides a model: the loss and the optimizer.
+#include <algorithm>
+
 #include "bindings/bindings.h"
 #include "ops/adamw.h"
 #include "ops/cross_entropy.h"
+#include "ops/tensor_list.h"
 
 namespace rooflab {
 namespace {
@@ -156,6 +159,20 @@ auto on_options(F f) {
   });
 }
 
+// For each tensor, the place of the first with its dtype and device.
+std::vector<size_t> kinds_of(const Tensors& tensors) {
+  std::vector<size_t> firsts, kinds;  // one of each kind
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const auto is_alike = [&](size_t first) {
+      return tensors[first].dtype() == tensors[i].dtype() && tensors[first].device() == tensors[i].device();
+    };
+    const auto found = std::find_if(firsts.begin(), firsts.end(), is_alike);
+    kinds.push_back(found == firsts.end() ? i : *found);
+    if (found == firsts.end()) firsts.push_back(i);
+  }
+  return kinds;
+}
+
 Reduction to_reduction(std::string_view name) {
   if (name == "mean") return Reduction::kMean;
   if (name == "sum") return Reduction::kSum;
@@ -190,6 +207,13 @@ void register_training(py::module_& m) {
   m.def("_check_adamw", on_options(&check_adamw), py::arg("params"), py::arg("grads"), py::arg("exp_avgs"),
         py::arg("exp_avg_sqs"), py::kw_only(), py::arg("step"), lr, beta1, beta2, eps, weight_decay, decay, variant,
         "Raises what adamw would raise, and changes nothing.");
+  m.def("_kinds", &kinds_of, py::arg("tensors"),
+        "For each tensor, the place of the first that has its dtype and its device.");
+  m.def("_sum_squares", without_gil(&sum_squares), py::arg("tensors"), variant,
+        "float64 (): the sum of the squares of all elements of tensors of one dtype on one device. One launch on the "
+        "CPU and two on a GPU for 192 tensors.");
+  m.def("_scale_tensors", without_gil(&scale_tensors), py::arg("tensors"), py::arg("factor"), variant,
+        "Multiply tensors of one dtype in place by `factor`, float64 () on their device. One launch for 192 tensors.");
 }
 
 }  // namespace rooflab

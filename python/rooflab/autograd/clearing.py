@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .._core import Tensor, _overlaps_itself, zeros_like
+from .._core import Tensor, _kinds, _overlaps_itself, zeros_like
 
-__all__ = ["clear_gradients", "writable_gradient"]
+__all__ = ["clear_gradients", "grouped", "writable_gradient"]
 
 
 def clear_gradients(tensors: Iterable[Tensor], set_to_none: bool) -> None:
@@ -66,3 +66,19 @@ def writable_gradient(tensor: Tensor) -> Tensor:
     if _overlaps_itself(grad):
         tensor.grad = grad = grad.contiguous()
     return grad
+
+
+def grouped(tensors: Iterable[Tensor]) -> list[list[Tensor]]:
+    """Tensors by dtype and device, as ops of several tensors take them.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> [len(alike) for alike in grouped([rl.ones(1), rl.ones(2, dtype="float64"), rl.ones(3)])]
+    [2, 1]
+    """
+    given = list(tensors)
+    groups: dict[int, list[Tensor]] = {}
+    for tensor, kind in zip(given, _kinds(given), strict=True):
+        groups.setdefault(kind, []).append(tensor)
+    return list(groups.values())

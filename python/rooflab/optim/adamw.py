@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._core import Graph, Tensor, _check_adamw, adamw, full, zeros_like
+from .._core import Graph, Tensor, _check_adamw, _kinds, adamw, full, zeros_like
 from .._habits import OPTIMIZER, OPTIONS, changes_nothing, no_member
 from .._in_words import in_words
 from ..autograd import no_grad
@@ -128,20 +128,24 @@ class AdamW:
         """
         for group in self.param_groups:
             _check_options(group)
-        with_gradient = [[param for param in group["params"] if param.grad is not None] for group in self.param_groups]
-        for group, trained in zip(self.param_groups, with_gradient, strict=True):
+        with_gradient = [
+            {param: grad for param in group["params"] if (grad := param.grad) is not None}
+            for group in self.param_groups
+        ]
+        for group, gradients in zip(self.param_groups, with_gradient, strict=True):
             if Graph.is_capturing():
-                self._check_capture(group, trained)
+                self._check_capture(group, gradients)
             if group["capturable"]:
-                self._check_sharing(group, trained)
-        state = {param: self._state_of(param) for trained in with_gradient for param in trained}
+                self._check_sharing(group, gradients)
+        state = {param: self._state_of(param) for gradients in with_gradient for param in gradients}
         calls: list[tuple[list[Tensor], dict[str, Any]]] = []
-        for group, trained in zip(self.param_groups, with_gradient, strict=True):
-            steps = self._next_steps(group, trained, state)
+        for group, gradients in zip(self.param_groups, with_gradient, strict=True):
+            steps = self._next_steps(group, gradients, state)
             alike: dict[Any, list[Tensor]] = {}  # what one call of the op takes
-            for param in trained:
-                alike.setdefault((steps[param], str(param.dtype), param.device), []).append(param)
-            calls += [(params, self._call(params, number, group, state)) for (number, *_), params in alike.items()]
+            for param, kind in zip(gradients, _kinds(list(gradients)), strict=True):
+                alike.setdefault((steps[param], kind), []).append(param)
+            for (number, _), params in alike.items():
+                calls.append((params, self._call(params, number, group, gradients, state)))
         on_device = {call["step"] for _, call in calls if isinstance(call["step"], Tensor)}
         for _, call in calls if len(calls) > 1 or on_device else ():  # one call alone checks before it writes
             _check_adamw(**call)
@@ -150,12 +154,13 @@ class AdamW:
         for params, call in calls:
             adamw(**call)
             for param in params:
-                self.state.setdefault(param, state[param])["step"] = call["step"]
+                state[param]["step"] = call["step"]
+                self.state[param] = state[param]
 
     def _state_of(self, param: Tensor) -> dict[str, Any]:
         return self.state.get(param) or {"step": 0} | {name: zeros_like(param) for name in MOMENTS}
 
-    def _check_capture(self, group: dict[str, Any], trained: list[Tensor]) -> None:
+    def _check_capture(self, group: dict[str, Any], trained: Mapping[Tensor, Tensor]) -> None:
         if trained and not group["capturable"]:
             raise ValueError(
                 "[AdamW] step: a graph would repeat the number of the step that it captures; make the optimizer with "
@@ -164,7 +169,7 @@ class AdamW:
         if any(not isinstance(self.state.get(param, {}).get("step"), Tensor) for param in trained):
             raise ValueError("[AdamW] step: the first step makes the optimizer's state; take it before the capture")
 
-    def _check_sharing(self, group: dict[str, Any], trained: list[Tensor]) -> None:
+    def _check_sharing(self, group: dict[str, Any], trained: Mapping[Tensor, Tensor]) -> None:
         steps = {param: self.state[param]["step"] for param in group["params"] if param in self.state}
         shared = {steps[param] for param in trained if isinstance(steps.get(param), Tensor)}
         rest = [param for param, step in steps.items() if param.grad is None and step in shared]
@@ -174,7 +179,9 @@ class AdamW:
                 "that have; with capturable=True all or none must have one"
             )
 
-    def _next_steps(self, group: dict[str, Any], trained: list[Tensor], state: Mapping[Tensor, Any]) -> dict[Any, Any]:
+    def _next_steps(
+        self, group: dict[str, Any], trained: Mapping[Tensor, Tensor], state: Mapping[Tensor, Any]
+    ) -> dict[Any, Any]:
         """The number of the step of each tensor. On the device it is still that of the last one; tensors with the same
         number on the host then share one tensor.
         """
@@ -189,11 +196,19 @@ class AdamW:
                 steps[param] = made[place]
         return steps
 
-    def _call(self, params: list[Tensor], number: Any, group: dict[str, Any], state: Mapping[Tensor, Any]) -> dict:
+    def _call(
+        self,
+        params: list[Tensor],
+        number: Any,
+        group: dict[str, Any],
+        gradients: Mapping[Tensor, Tensor],
+        state: Mapping[Tensor, Any],
+    ) -> dict[str, Any]:
         means, squares = ([state[param][name] for param in params] for name in MOMENTS)
         beta1, beta2 = group["betas"]
         return {
-            "params": params, "grads": [param.grad for param in params], "exp_avgs": means, "exp_avg_sqs": squares,
+            "params": params, "grads": [gradients[param] for param in params],
+            "exp_avgs": means, "exp_avg_sqs": squares,
             "step": number, "lr": group["lr"], "beta1": beta1, "beta2": beta2, "eps": group["eps"],
             "weight_decay": group["weight_decay"], "decay": group["decay"],
         }  # fmt: skip

@@ -20,7 +20,7 @@ _BY_OP = {
     **dict.fromkeys(("rms_norm", "rms_norm_add", "rms_norm_rope", "layer_norm"), "layernorm"),
     **dict.fromkeys(("rope", "gelu", "fused"), "elementwise"),
     "embedding": "embedding",
-    "adamw": "optimizer",
+    **dict.fromkeys(("adamw", "sum_squares", "scale_tensors"), "optimizer"),
     **dict.fromkeys(("copy", "kv_append", "cat", "nonzero", "tril", "triu", "fill", "memcpy", "memset"), "memory"),
     **dict.fromkeys(("arange", "gather", "index_select", "index_put", "scatter"), "memory"),
 }

@@ -27,7 +27,7 @@ full_like linspace eye attention attention_backward attention_mask rms_norm_back
 softmax_backward log_softmax_backward gelu_backward silu_backward geglu_backward swiglu_backward rope rms_norm_rope
 rms_norm_add kv_append _autograd.set_grad_enabled _autograd.checkpoint _autograd.record_function _autograd.grad
 _autocast.begin _autocast.end _gemma3.forward _gemma3.decode cuda.synchronize cuda.launch_empty _rand_at
-_apart_from_earlier _unbind"""
+_apart_from_earlier _unbind _sum_squares _scale_tensors"""
 _METHODS = """
 contiguous clone tolist to cpu cuda double float half bfloat16 long int bool view reshape transpose permute expand
 unsqueeze squeeze flatten fill_ zero_ copy_ __getitem__ __setitem__ __repr__ __add__ __radd__ __iadd__ __sub__ __rsub__
@@ -42,7 +42,7 @@ isnan isinf isfinite clamp masked_fill"""
 _UNRECORDED = """
 is_grad_enabled set_cpu_blas meta get_rng_state variants ops add_library_directory take_stacks cpu_isa
 set_cpu_isa num_threads set_num_threads get_float32_matmul_precision set_float32_matmul_precision _strided
-_overlaps_itself _check_adamw _autograd.saved_tensors _autograd.draws_again _autograd.mark_parameter
+_overlaps_itself _check_adamw _kinds _autograd.saved_tensors _autograd.draws_again _autograd.mark_parameter
 _autograd.is_marked _autograd.remove_hook _autocast.low_dtype _autocast.policies
 cuda.is_available cuda.unavailable_reason cuda.device_count cuda.free_memory cuda.properties cuda.compile_source
 cuda.demangle

@@ -6,10 +6,10 @@ import math
 import numbers
 from collections.abc import Iterable
 
-from ..._core import Tensor, stack, sum, tensor, where, zeros
+from ..._core import Tensor, _scale_tensors, _sum_squares, stack, tensor, where, zeros
 from ..._in_words import in_words
 from ...autograd import no_grad
-from ...autograd.clearing import writable_gradient
+from ...autograd.clearing import grouped, writable_gradient
 
 __all__ = ["clip_grad_norm_"]
 
@@ -75,36 +75,31 @@ def clip_grad_norm_(
     if wrong := [each for each in given if not isinstance(each, Tensor)]:
         raise TypeError(f"[clip_grad_norm_] parameters: expected tensors, got {type(wrong[0]).__name__}")
     once = {id(parameter): parameter for parameter in given}.values()
-    trained = [parameter for parameter in once if parameter.grad is not None]
-    gradients = [grad for parameter in trained if (grad := parameter.grad) is not None]
+    gradients = [writable_gradient(parameter) for parameter in once if parameter.grad is not None]
     if not gradients:
         return tensor(0.0)
-    dtype = "float64" if any(gradient.dtype == "float64" for gradient in gradients) else "float32"
-    norm = _norm(gradients, _unit(gradients) if dtype == "float64" else None)
+    groups = grouped(gradients)
+    dtype = "float64" if any(alike[0].dtype == "float64" for alike in groups) else "float32"
+    norm = _norm(groups) if dtype == "float32" else _norm_of_doubles(gradients)
     if error_if_nonfinite and not math.isfinite(norm.item()):
         raise RuntimeError(f"[clip_grad_norm_] the norm of the gradients is {norm.item()}, so they cannot be clipped")
     max_norm = max_norm if isinstance(max_norm, Tensor) else float(max_norm)
     scale = (max_norm / (norm + _EPS)).clamp(max=1.0)
-    scales: dict[tuple[str, str], Tensor] = {}  # by device and dtype
-    for gradient in map(writable_gradient, trained):
-        wide = gradient.to("float32") if gradient.dtype in ("float16", "bfloat16") else gradient
-        at = str(gradient.device), str(wide.dtype)
-        scales[at] = scales[at] if at in scales else scale.to(gradient.device).to(wide.dtype)
-        wide.mul_(scales[at])
-        if wide is not gradient:
-            gradient.copy_(wide)
+    for alike in groups:
+        _scale_tensors(alike, scale.to(alike[0].device).to("float64"))
     return norm.to(dtype)
 
 
-def _norm(gradients: list[Tensor], unit: Tensor | None) -> Tensor:
-    """In float64, where no square of a float32 overflows; numbers of float64 are divided by `unit` first."""
-    squares = []
-    for gradient in gradients:
-        wide = gradient.to("float64")
-        wide = wide if unit is None else wide / unit.to(gradient.device)
-        squares.append(sum(wide.mul_(wide)).to(gradients[0].device))
-    norm = stack(squares).sum().sqrt()
-    return norm if unit is None else norm * unit
+def _norm(groups: list[list[Tensor]]) -> Tensor:
+    """In float64, where no square of a float32 overflows."""
+    first, *others = [_sum_squares(alike) for alike in groups]
+    return sum((squares.to(first.device) for squares in others), first).sqrt()
+
+
+def _norm_of_doubles(gradients: list[Tensor]) -> Tensor:
+    """All numbers are divided first, so that no square overflows or vanishes."""
+    unit = _unit(gradients)
+    return _norm(grouped(gradient.to("float64") / unit.to(gradient.device) for gradient in gradients)) * unit
 
 
 def _unit(gradients: list[Tensor]) -> Tensor:
