@@ -4,17 +4,14 @@
 
 #include "autograd/tape.h"
 #include "core/range.h"
-#include "core/target.h"
 #include "ops/arithmetic.h"
 #include "ops/axis.h"
-#include "ops/elementwise.h"
 #include "ops/graph.h"
+#include "ops/ravel_index.h"
 #include "ops/trace.h"
 
 namespace rooflab {
 namespace {
-
-using enum ElementwiseOp;
 
 Tensor follow(Tensor x, const std::vector<IndexStep>& steps) {
   for (const auto& [kind, dim, start, count, step] : steps)
@@ -33,13 +30,6 @@ void check_not_capturing(const char* what) {
   RL_CHECK(!Graph::capturing(), "index", what, " reads the index, so a graph cannot capture it");
 }
 
-// Integers along one dimension of x, or along several dimensions that a mask covers, seen as one.
-struct Places {
-  int dim, dims;
-  int64_t size;
-  Tensor index;  // int64, in [0, size); where it is the only array, numbers below 0 still count from the end
-};
-
 void check_covers(const Tensor& mask, int dim, const Tensor& x) {
   Shape covered;
   for (int d = dim; d < std::min(dim + mask.ndim(), x.ndim()); ++d) covered.push_back(x.shape()[d]);
@@ -47,64 +37,41 @@ void check_covers(const Tensor& mask, int dim, const Tensor& x) {
     throw std::out_of_range(message("[index] mask: expected ", covered, ", got ", mask.shape()));
 }
 
-Places places_of(const Tensor& mask, int dim, const Tensor& x, Device device) {
+Places places_of(const Tensor& mask, int dim, const Tensor& x) {
   check_covers(mask, dim, x);
   check_not_capturing("a mask");
   RL_CHECK_AS(WithoutMemory, !mask.device().is_meta(), "index", "mask: on ", to_string(mask.device()),
               " it has no values, which the size of the result depends on");
   const Tensor places = nonzero(reshape(mask.detach(), {mask.numel()}));
-  return {dim, mask.ndim(), mask.numel(), to_device(reshape(places, {places.numel()}), device)};
+  return {dim, mask.ndim(), mask.numel(), to_device(reshape(places, {places.numel()}), x.device())};
 }
 
 std::string out_of_bounds(int64_t number, int dim, const Tensor& x) {
   return message("[index] ", number, " is out of bounds for dimension ", dim, " of size ", x.size(dim));
 }
 
-// A kernel looks for numbers out of range, as it would choose them from x. What it chooses is one number everywhere.
-// Where an index without memory stands for one on the CPU, the host would look; what is recorded will run there.
-void look_at(const Tensor& index, int dim, const Tensor& x) {
-  if (index.numel() == 0) return;
-  if (x.size(dim) == 0)
-    throw std::out_of_range(message("[index] every number is out of bounds for dimension ", dim, " of size 0"));
-  if (index.device().is_meta() && target_of(index.device()).kind == Device::Type::kCpu && !Trace::current()) return;
-  const OpScope looking("index", OpScope::kLook);
-  const Tensor numbers = reshape(index, {index.numel()});
-  Shape sizes;
-  for (int d = 0; d < dim; ++d) sizes.push_back(1);
-  sizes.push_back(x.size(dim));
-  choose_slices(numbers.every(0, 0, 1, 1).expand(sizes), dim, numbers);
-}
-
-// Integers on `device`. The host finds those out of range on the CPU, before they are moved; else a kernel does.
-Tensor checked_integers(const Tensor& index, int dim, const Tensor& x, Device device) {
+// Integers on x's device. Those on the CPU are looked at before they are moved to a GPU, so that an error is raised at
+// once; a kernel looks at the others.
+Tensor moved_integers(const Tensor& index, int dim, const Tensor& x) {
   const int64_t size = x.shape()[dim];
-  const Tensor here = device.is_cpu() ? to_device(index, device) : index;
-  if (here.device().is_cpu() && !Graph::capturing()) {
-    const Tensor host = contiguous(here);
+  if (index.device().is_cpu() && (size == 0 || !x.device().is_cpu()) && !Graph::capturing()) {
+    const Tensor host = contiguous(index);
     const bool is_wide = host.dtype() == DType::kInt64;
     for (int64_t i = 0; i < host.numel(); ++i)
       if (const int64_t at = is_wide ? host.data<int64_t>()[i] : host.data<int32_t>()[i]; at < -size || at >= size)
         throw std::out_of_range(out_of_bounds(at, dim, x));
-  } else {
-    look_at(here, dim, x);
   }
-  return to_device(here, device);
+  if (index.numel() > 0 && size == 0)
+    throw std::out_of_range(message("[index] every number is out of bounds for dimension ", dim, " of size 0"));
+  return to_device(index, x.device());
 }
 
-// The integers of an index's only array, on x's device. The kernel that takes them finds those out of range, if it
-// runs. Numbers on the CPU are read before they are moved to a GPU.
+// The integers of an index's only array, on x's device. The kernel that takes them finds those out of range, if there
+// is anything to choose from.
 Tensor only_integers(const Tensor& index, int dim, const Tensor& x) {
-  const bool kernel_looks = x.numel() > 0 && (x.device().is_cpu() || !index.device().is_cpu());
-  return kernel_looks ? to_device(index, x.device()) : checked_integers(index, dim, x, x.device());
-}
-
-Places places_along(const Tensor& index_in, int dim, const Tensor& x, Device device, bool is_only_array) {
-  const int64_t size = x.shape()[dim];
-  const Tensor given = cast(index_in.detach(), DType::kInt64);
-  if (is_only_array) return {dim, 1, size, only_integers(given, dim, x)};
-  const Tensor index = checked_integers(given, dim, x, device);
-  const Tensor from_end = elementwise(kAdd, index, Scalar{static_cast<double>(size), size});
-  return {dim, 1, size, where(elementwise(kLt, index, Scalar{}), from_end, index)};
+  const Tensor moved = moved_integers(index, dim, x);
+  if (x.numel() == 0 && moved.numel() > 0) ravel_index({{dim, 1, x.size(dim), moved}});
+  return moved;
 }
 
 // What one array of integers chooses, in one launch.
@@ -132,26 +99,25 @@ struct Choice {
   Tensor places;   // (K)
 };
 
-// The places are computed on `device`.
-Choice choose(const Tensor& x, const std::vector<IndexArray>& arrays, Device device) {
+Choice choose(const Tensor& x, const std::vector<IndexArray>& arrays) {
   std::vector<Places> all;
-  for (const auto& [dim, index] : arrays)
-    all.push_back(index.dtype() == DType::kBool ? places_of(index, dim, x, device)
-                                                : places_along(index, dim, x, device, arrays.size() == 1));
-  Tensor places;
+  for (const auto& [dim, index] : arrays) {
+    if (index.dtype() == DType::kBool)
+      all.push_back(places_of(index, dim, x));
+    else
+      all.push_back(
+          {dim, 1, x.size(dim), (arrays.size() == 1 ? only_integers : moved_integers)(index.detach(), dim, x)});
+  }
   bool is_apart = false;
   int dims = 0;
   int64_t size = 1;
   for (size_t i = 0; i < all.size(); ++i) {
     const Places& next = all[i];
-    if (i > 0) broadcast_shapes("index", places.shape(), next.index.shape());
     is_apart |= i > 0 && next.dim != all[i - 1].dim + all[i - 1].dims;
-    places = i == 0 ? next.index
-                    : elementwise(kAdd, elementwise(kMul, places, Scalar{static_cast<double>(next.size), next.size}),
-                                  next.index);
     dims += next.dims;
     size *= next.size;
   }
+  const Tensor places = all.size() == 1 ? all[0].index : ravel_index(all);
 
   Choice choice;
   choice.at = is_apart ? 0 : all[0].dim;
@@ -190,10 +156,7 @@ Tensor without_leading_ones(Tensor value, int ndim) {
 template <class ValuesFor>
 void set_chosen(const Tensor& x, const std::vector<IndexArray>& arrays, const ValuesFor& values_for) {
   Trace::refuse("index", "a write by an array cannot be recorded; write outside of the function");
-  // The kernel finds what one array has out of range. The numbers of several are checked where they can be read.
-  const bool is_one = arrays.size() == 1;
-  if (!is_one) check_not_capturing("a write by several arrays");
-  const Choice choice = choose(x, arrays, is_one || x.device().is_meta() ? x.device() : Device{});
+  const Choice choice = choose(x, arrays);
   const Tensor values = values_for(choice);
   if (choice.places.numel() == 0 || x.numel() == 0) return;
 
@@ -235,7 +198,7 @@ Tensor index(const Tensor& x_in, std::vector<IndexStep> steps, const std::vector
   if (arrays.empty()) return index(x_in, std::move(steps));
   const Tensor x = steps.empty() ? x_in : index(x_in, std::move(steps));
   if (arrays.size() == 1 && arrays[0].index.dtype() != DType::kBool) return choose_along(x, arrays[0]);
-  const Choice choice = choose(x, arrays, x.device());
+  const Choice choice = choose(x, arrays);
   const Tensor folded = reshape(permute(x, choice.order), choice.folded);
   return view(index_select(folded, choice.at, choice.places), choice.chosen);
 }
