@@ -180,25 +180,16 @@ Tensor numbers_up_to(const py::object& first, const py::object& second, const py
                    requires_grad);
 }
 
-Tensor linspace(double start, double end, int64_t steps, const py::object& dtype, const py::object& device,
-                bool requires_grad) {
+Tensor numbers_between(double start, double end, int64_t steps, const py::object& dtype, const py::object& device,
+                       bool requires_grad) {
   RL_CHECK(steps >= 0, "linspace", "steps: expected >= 0, got ", steps);
   RL_CHECK(std::isfinite(start) && std::isfinite(end), "linspace", "expected finite numbers, got ", start, " and ",
            end);
+  RL_CHECK(std::isfinite(end - start), "linspace", "expected numbers whose distance is finite, got ", start, " and ",
+           end);
   const DType type = dtype_or(dtype, DType::kFloat32);
   const Device on = Trace::stand_in(to_device(device));
-  const double step = (end - start) / static_cast<double>(std::max<int64_t>(steps - 1, 1));
-  constexpr int64_t kManyToMove = 32768;  // numbers that a GPU makes sooner than they are moved there
-  if (on.is_cuda() && steps >= kManyToMove && std::isfinite(step) && step != 0) {
-    return with_grad(run_without_gil([=] {
-                       const Tensor made = rooflab::arange(steps, {start, 0}, {step, 0}, false, DType::kFloat64, on);
-                       fill(made.slice(0, steps - 1, steps, 1), {end, 0});
-                       return cast(made, type);
-                     }),
-                     requires_grad);
-  }
-  const py::object numbers = py::module_::import("numpy").attr("linspace")(start, end, steps);
-  return with_grad(from_array(numbers, type, on), requires_grad);
+  return with_grad(run_without_gil([=] { return linspace(start, end, steps, type, on); }), requires_grad);
 }
 
 Tensor eye(int64_t rows, int64_t columns, DType dtype, Device device) {
@@ -308,7 +299,7 @@ void register_factories(py::module_& m) {
         return like(value_of("full_like", value).make)(x, dtype, device, grad);
       },
       x, py::arg("value"), named, no_dtype, no_device, grad, kFullLikeDoc);
-  m.def("linspace", &linspace, py::arg("start"), py::arg("end"), py::arg("steps"), named, dtype, device, grad,
+  m.def("linspace", &numbers_between, py::arg("start"), py::arg("end"), py::arg("steps"), named, dtype, device, grad,
         kLinspaceDoc);
   m.def(
       "eye",

@@ -172,7 +172,7 @@ Examples
 
 constexpr const char* kLinspaceDoc = R"doc(Numbers at equal distances from `start` to `end`, both included.
 
-Computed in float64 by NumPy on the CPU and rounded once.
+One launch. Computed in float64, as NumPy does, and rounded once.
 
 Parameters
 ----------

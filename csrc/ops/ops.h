@@ -112,6 +112,8 @@ Tensor cumsum(const Tensor& x, int64_t dim, std::string_view variant = {});
 
 // first, first + step, ...: `count` numbers, computed in int64 or in double.
 Tensor arange(int64_t count, Scalar first, Scalar step, bool in_integers, DType dtype, Device device);
+// The same from start to end, which are exact.
+Tensor linspace(double start, double end, int64_t steps, DType dtype, Device device);
 
 // Matrices with zeros above a diagonal (tril), or below it (triu).
 Tensor tril(const Tensor& x, int64_t diagonal, std::string_view variant = {});

@@ -38,3 +38,20 @@ def test_a_graph_captures_them(device):
     x.copy_(rl.full((5,), 10.0, device=device))
     graph.replay()
     assert y.tolist() == [10.0, 11.0, 12.0, 13.0, 14.0]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "int64"])
+@pytest.mark.parametrize(
+    "arguments", [(0, 1, 7), (-3, 9.5, 100_000), (2, 2, 5), (1, 0, 3), (5, 9, 1), (5, 9, 0), (0.1, 0.7, 3)]
+)
+def test_linspace_is_numpy_in_one_launch(arguments, dtype, device):
+    right = rl.tensor(np.linspace(*arguments)).to(dtype)
+    with rl.count() as c:
+        found = rl.linspace(*arguments, dtype=dtype, device=device)
+    assert found.tolist() == right.tolist()
+    assert c.launches == (arguments[2] > 0)
+
+
+def test_a_distance_that_overflows_is_refused():
+    with pytest.raises(ValueError, match=r"\[linspace\] expected numbers whose distance is finite, got -1e\+308 and"):
+        rl.linspace(-1e308, 1e308, 3)

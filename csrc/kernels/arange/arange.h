@@ -1,5 +1,5 @@
 // arange: y[i] = first + i step, in int64 or in double, rounded to the dtype. A product is rounded before it is added,
-// so that the numbers are NumPy's.
+// so that the numbers are NumPy's. linspace is arange with a last number, which stands at the end as it is given.
 //
 // FLOPs: counted as none. Compulsory bytes: each element written once. Roof: memory bandwidth.
 #pragma once
@@ -19,6 +19,8 @@ struct ArangeArgs {
   int64_t count;
   ElementwiseScalar first, step;  // their integers, or their real numbers
   bool in_integers;
+  bool has_last;
+  double last;
   DType dtype;
 };
 

@@ -20,6 +20,7 @@ ROOFLAB_HOST_DEVICE int64_t integer_of(const ArangeArgs& args, int64_t i) {
   return static_cast<int64_t>(static_cast<uint64_t>(args.first.integer) + steps);
 }
 ROOFLAB_HOST_DEVICE double real_of(const ArangeArgs& args, int64_t i) {
+  if (args.has_last && i == args.count - 1) return args.last;
   return args.first.real + rounded_product(static_cast<double>(i), args.step.real);
 }
 

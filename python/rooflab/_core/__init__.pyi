@@ -8050,7 +8050,7 @@ def linspace(start: typing.SupportsFloat | typing.SupportsIndex, end: typing.Sup
     """
     Numbers at equal distances from `start` to `end`, both included.
     
-    Computed in float64 by NumPy on the CPU and rounded once.
+    One launch. Computed in float64, as NumPy does, and rounded once.
     
     Parameters
     ----------

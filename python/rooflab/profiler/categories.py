@@ -22,7 +22,7 @@ _BY_OP = {
     "embedding": "embedding",
     **dict.fromkeys(("adamw", "sum_squares", "scale_tensors"), "optimizer"),
     **dict.fromkeys(("copy", "kv_append", "cat", "nonzero", "tril", "triu", "fill", "memcpy", "memset"), "memory"),
-    **dict.fromkeys(("arange", "gather", "index_select", "index_put", "ravel_index", "scatter"), "memory"),
+    **dict.fromkeys(("arange", "linspace", "gather", "index_select", "index_put", "ravel_index", "scatter"), "memory"),
 }
 
 
