@@ -19,6 +19,7 @@ __all__ = ["checked", "place_of", "sequence_of", "sizes_of"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Kind = tuple[Callable[[Any], bool], str, set[type]]
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
@@ -50,8 +51,9 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         for each, parameter in inspect.signature(function).parameters.items()
     }
     in_order = tuple(kinds.items())
+    usual = tuple(None if kind is None else kind[2] for kind in kinds.values())
 
-    def check(each: str, kind: tuple[Callable[[Any], bool], str], value: Any) -> Any:
+    def check(each: str, kind: Kind, value: Any) -> Any:
         if not kind[0](value):
             got = described(value) if kind[0] is not _is_tensor else type(value).__name__
             raise TypeError(f"[{name}] {each}: expected {kind[1]}, got {got}")
@@ -63,6 +65,12 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     @in_words
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for types, value in zip(usual, args, strict=False):
+            if types is not None and type(value) not in types:
+                break
+        else:
+            if not kwargs:
+                return function(*args)
         given: list[Any] = list(args)
         for place, ((each, kind), value) in enumerate(zip(in_order, args, strict=False)):
             if kind is not None:
@@ -99,19 +107,21 @@ def _are_integers(value: Any) -> bool:
     return is_integer(value) or _all(is_integer)(value)
 
 
-_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "Tensor": (_is_tensor, "a tensor"),
-    "Tensor | None": (_or_none(_is_tensor), "a tensor or None"),
-    "Sequence[Tensor]": (_all(_is_tensor), "a list or tuple of tensors"),
-    "int": (is_integer, "an integer"),
-    "int | None": (_or_none(is_integer), "an integer or None"),
-    "Sequence[int]": (_all(is_integer), "a list or tuple of integers"),
-    "int | Sequence[int]": (_are_integers, "integers"),
-    "int | Sequence[int] | None": (_or_none(_are_integers), "integers or None"),
-    "float": (_is_constant, "a number"),
-    "float | None": (_or_none(_is_constant), "a number or None"),
-    "float | Tensor": (_is_number, "a number or a tensor"),
-    "Tensor | float": (_is_number, "a number or a tensor"),
+_NONE = type(None)
+# For an annotation: what is right, the words for it, and the types of which every value is, without a closer look.
+_KINDS: dict[str, Kind] = {
+    "Tensor": (_is_tensor, "a tensor", {Tensor}),
+    "Tensor | None": (_or_none(_is_tensor), "a tensor or None", {Tensor, _NONE}),
+    "Sequence[Tensor]": (_all(_is_tensor), "a list or tuple of tensors", set()),
+    "int": (is_integer, "an integer", {int}),
+    "int | None": (_or_none(is_integer), "an integer or None", {int, _NONE}),
+    "Sequence[int]": (_all(is_integer), "a list or tuple of integers", set()),
+    "int | Sequence[int]": (_are_integers, "integers", {int}),
+    "int | Sequence[int] | None": (_or_none(_are_integers), "integers or None", {int, _NONE}),
+    "float": (_is_constant, "a number", {float, int}),
+    "float | None": (_or_none(_is_constant), "a number or None", {float, int, _NONE}),
+    "float | Tensor": (_is_number, "a number or a tensor", {float, int, Tensor}),
+    "Tensor | float": (_is_number, "a number or a tensor", {float, int, Tensor}),
 }
 
 
