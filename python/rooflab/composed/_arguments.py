@@ -70,7 +70,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
                 break
         else:
             if not kwargs:
-                return function(*args)
+                return function(*args, **kwargs)
         given: list[Any] = list(args)
         for place, ((each, kind), value) in enumerate(zip(in_order, args, strict=False)):
             if kind is not None:
