@@ -47,5 +47,4 @@ def test_the_first_array_with_a_number_outside_is_named(bad, device, refused):
         x[i, j]
     with refused(IndexError, rf"\[index\] {bad[dim]} is out of bounds for dimension {dim} of size {SHAPE[dim]}"):
         x[i, j] = 0
-    if device != "cpu":
-        assert x.sum().item() == 105 - 2 * 3  # of two numbers that are inside
+    assert x.sum().item() == 105  # nothing was written

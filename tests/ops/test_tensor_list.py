@@ -54,8 +54,9 @@ def test_launches_take_192_tensors(count, device):
         found = _sum_squares(tensors)
     assert summed.launches == launches * (1 if device == "cpu" else 2)
     assert_close(found, right, rtol=1e-12)
+    factor = number(2.0, device)
     with rl.count() as scaled:
-        _scale_tensors(tensors, number(2.0, device))
+        _scale_tensors(tensors, factor)
     assert scaled.launches == launches
     assert_close(_sum_squares(tensors), 4 * right, rtol=1e-12)
 
@@ -65,8 +66,9 @@ def test_cost(device):
     with rl.count() as summed:
         _sum_squares(tensors)
     assert (summed.flops, summed.bytes_read, summed.bytes_written) == (80, 160, 8)
+    factor = number(2.0, device)
     with rl.count() as scaled:
-        _scale_tensors(tensors, number(2.0, device))
+        _scale_tensors(tensors, factor)
     assert (scaled.flops, scaled.bytes_read, scaled.bytes_written) == (40, 168, 160)
 
 

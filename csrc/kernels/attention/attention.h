@@ -104,6 +104,7 @@ inline int64_t attention_partial_floats(const AttentionArgs& args) {
 struct AttentionParts {
   int64_t splits;
   bool has_clusters;
+  int warps;  // of a block
 };
 AttentionParts attention_v4_parts(const AttentionArgs&, const Target&);
 // The most blocks of a cluster that any GPU from sm_90 on can run.
@@ -149,10 +150,10 @@ inline bool attention_v2_packs_mask(const AttentionArgs& args) {
   return rows * args.kv_length >= kManyPairs && attention_mask_masks(args) * attention_mask_rows(args) <= rows / 2;
 }
 
-// v4: each of four teams of warps has a ring of tiles of keys and values, as in gemma3_decode.
-constexpr int64_t attention_ring_bytes(int64_t head) {
-  constexpr int64_t kTeams = 4, kStepKeys = 16, kWidest = 256, kElement = 2;
-  return kTeams * (2 * (kWidest / head) + 1) * kStepKeys * head * kElement;
+// v4: each team of warps, up to one for each warp, has a ring of tiles of keys and values, as in gemma3_decode.
+constexpr int64_t attention_ring_bytes(int64_t head, int64_t warps = 4) {
+  constexpr int64_t kStepKeys = 16, kWidest = 256, kElement = 2;
+  return warps * (2 * (kWidest / head) + 1) * kStepKeys * head * kElement;
 }
 
 // For the rungs that split floats into three bfloat16: the columns of a part, and the elements of all parts.

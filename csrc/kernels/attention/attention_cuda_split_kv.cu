@@ -4,8 +4,9 @@
 // cluster: each leaves its part in its own shared memory, where the others read it, and combines a share of the tile's
 // elements. More parts, and those on older GPUs, go through global memory to a second kernel, launched before the first
 // ends. In a block, teams of warps take the part's steps (16 keys each) in turn. Each team has its own tiles in shared
-// memory, which cp.async fills a few steps ahead. So two blocks keep 128 KB in flight on a multiprocessor, and a block
-// of a cluster, which has it to itself, 64 KB. Up to 16 rows need no barrier wider than a warp.
+// memory, which cp.async fills a few steps ahead. So two blocks keep 128 KB in flight on a multiprocessor, as one of a
+// cluster of two does, which has it to itself and eight warps; a block of a larger cluster keeps 64 KB. Up to 16 rows
+// need no barrier wider than a warp.
 // Memory binds: 4.4 TB/s on an H200 that copies at 4.2 (B64 L4096 H32:8 D128), and 3.9 where parts must be combined (B8
 // L32768 H4:1 D256). Below about 30 MB latency binds: B1 L4096 H4:1 D256 takes 7.9 us, of which an empty launch takes
 // 2.9, the parts 2.1 and the combining 2.9; moving the bytes would take 1. Above 16 packed rows, two warps per
@@ -26,8 +27,8 @@ namespace {
 
 // What a block leaves in its shared memory for the other blocks of its cluster: each row's sums over all teams, in the
 // place of those of its first warp, and its maximum and sum of exponentials.
-template <int kD>
-struct FoundPart : Found<kD> {
+template <int kD, int kBlockWarps>
+struct FoundPart : Found<kD, kBlockWarps> {
   float2 stats[kBlockRows];
 
   __device__ __forceinline__ float* sums(int row) { return this->out[row / kTileRows][row % kTileRows]; }
@@ -36,14 +37,15 @@ struct FoundPart : Found<kD> {
 
 // Combines the parts of a tile's rows, of `wide` groups of columns each. Each block of the cluster takes a share of the
 // groups, and calls store(row, column, sums, max, sum) with what they are over all parts.
-template <int kD, class Store>
-__device__ __forceinline__ void combine_in_cluster(const FoundPart<kD>& found, int parts, int rows, int wide,
-                                                   float to_base_2, Store&& store) {
+template <int kD, int kBlockWarps, class Store>
+__device__ __forceinline__ void combine_in_cluster(const FoundPart<kD, kBlockWarps>& found, int parts, int rows,
+                                                   int wide, float to_base_2, Store&& store) {
 #ifdef ROOFLAB_SM90
   // Here and below, lanes leave the loop before it at different turns.
   __syncwarp();
   ptx::cluster_sync();
-  for (int i = ptx::cluster_rank() * kThreads + threadIdx.x; i < rows * wide; i += parts * kThreads) {
+  constexpr int kBlockThreads = kBlockWarps * kWarp;
+  for (int i = ptx::cluster_rank() * kBlockThreads + threadIdx.x; i < rows * wide; i += parts * kBlockThreads) {
     const int row = i / wide, column = i % wide * kSumColumns;
     // All parts are read before the first is used, so that their ways through the network overlap.
     float2 stats[kAttentionClusterParts];
@@ -53,7 +55,7 @@ __device__ __forceinline__ void combine_in_cluster(const FoundPart<kD>& found, i
       stats[p] = make_float2(-INFINITY, 0);
       sums_of_part[p] = float4{};
       if (p >= parts) continue;
-      const FoundPart<kD>& theirs = *ptx::at_rank(&found, p);
+      const FoundPart<kD, kBlockWarps>& theirs = *ptx::at_rank(&found, p);
       stats[p] = theirs.stats[row];
       sums_of_part[p] = *reinterpret_cast<const float4*>(theirs.sums(row) + column);
     }
@@ -76,8 +78,8 @@ __device__ __forceinline__ void combine_in_cluster(const FoundPart<kD>& found, i
 #endif
 }
 
-template <class T, int kD, bool kMasked>
-__global__ void __launch_bounds__(kThreads, 2)
+template <class T, int kD, bool kMasked, int kBlockWarps>
+__global__ void __launch_bounds__(kBlockWarps* kWarp, 2 * kWarps / kBlockWarps)
     attention_cuda_v4_split_kv_kernel(const __grid_constant__ AttentionArgs args,
                                       const __grid_constant__ SplitPlan plan) {
 #ifdef ROOFLAB_SM80
@@ -148,8 +150,9 @@ __global__ void __launch_bounds__(kThreads, 2)
 
   ptx::copy_async_wait<0>();
   __syncthreads();
-  FoundPart<kD>& found = *reinterpret_cast<FoundPart<kD>*>(shared);
-  static_assert(sizeof(found) <= kSharedBytes<T, kD>);
+  using Found = FoundPart<kD, kBlockWarps>;
+  Found& found = *reinterpret_cast<Found*>(shared);
+  static_assert(sizeof(found) <= kSharedBytes<T, kD, kBlockWarps>);
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     const int row = r * 8 + lane / 4;
@@ -188,19 +191,19 @@ __global__ void __launch_bounds__(kThreads, 2)
   const auto total_of = [&](int row_of_tile) {  // the row's maximum and its sum of exponentials
     const int row = row_of_tile % kTileRows, first_warp = row_of_tile / kTileRows;
     float2 total = make_float2(-INFINITY, 0);
-    for (int w = first_warp; w < kWarps; w += plan.row_warps) total.x = fmaxf(total.x, found.max[w][row]);
-    for (int w = first_warp; w < kWarps; w += plan.row_warps) {
+    for (int w = first_warp; w < kBlockWarps; w += plan.row_warps) total.x = fmaxf(total.x, found.max[w][row]);
+    for (int w = first_warp; w < kBlockWarps; w += plan.row_warps) {
       total.y += rescale(found.max[w][row], total.x, unit.to_base_2) * found.sum[w][row];
     }
     return total;
   };
   bool nan = false;
-  for (int i = threadIdx.x; i < tile_rows * wide; i += kThreads) {
+  for (int i = threadIdx.x; i < tile_rows * wide; i += kBlockWarps * kWarp) {
     const int row_of_tile = i / wide, column = i % wide * kSumColumns;
     const int row = row_of_tile % kTileRows, first_warp = row_of_tile / kTileRows;
     const auto [max, sum] = total_of(row_of_tile);
     float4 sums{};
-    for (int w = first_warp; w < kWarps; w += plan.row_warps) {
+    for (int w = first_warp; w < kBlockWarps; w += plan.row_warps) {
       add_weighted(sums, rescale(found.max[w][row], max, unit.to_base_2),
                    *reinterpret_cast<const float4*>(&found.out[w][row][column]));
     }
@@ -217,7 +220,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   // Some rows may see fewer keys than were multiplied with them: see attention_hidden.cuh.
   const bool hides = kMasked || plan.seen.begin < plan.seen_by_all.begin || plan.seen.end > plan.seen_by_all.end;
   const bool mends = hides && __syncthreads_or(nan);
-  for (int row_of_tile = warp; mends && row_of_tile < tile_rows; row_of_tile += kWarps) {
+  for (int row_of_tile = warp; mends && row_of_tile < tile_rows; row_of_tile += kBlockWarps) {
     const PackedRow at(plan, tile_row + row_of_tile, kv_head);
     const auto mend = [&]<class E>(E* row, auto&& factor) {
       leave_out_hidden_keys<T, kD>(args, batch, at.head, static_cast<int>(at.query), {part_begin, part_end}, row,
@@ -242,22 +245,29 @@ SplitPlan plan_of(const AttentionArgs& args, const Target& target) {
   const AttentionParts parts = attention_v4_parts(args, target);
   SplitPlan plan = split_plan(args, parts.splits, kBlockRows, kStepKeys);
   plan.row_warps = plan.rows <= kTileRows ? 1 : plan.rows <= 2 * kTileRows ? 2 : 4;
-  plan.teams = kWarps / plan.row_warps;
+  plan.teams = parts.warps / plan.row_warps;
   plan.has_clusters = parts.has_clusters;
   return plan;
 }
 
+template <class T, int kD, bool kMasked>
+void launch_parts(const AttentionArgs& args, const SplitPlan& plan, Queue& queue) {
+  const auto start = [&]<int kBlockWarps>() {
+    static_assert(kSharedBytes<T, kD, kBlockWarps> == attention_ring_bytes(kD, kBlockWarps));
+    queue.launch(attention_cuda_v4_split_kv_kernel<T, kD, kMasked, kBlockWarps>,
+                 {.grid = args.batch * args.kv_heads * plan.tiles * plan.splits,
+                  .block = kBlockWarps * kWarp,
+                  .shared_bytes = kSharedBytes<T, kD, kBlockWarps>,
+                  .cluster = plan.has_clusters ? plan.splits : 1,
+                  .early = can_launch_early(queue)},
+                 args, plan);
+  };
+  if (kMasked || plan.teams * plan.row_warps == kWarps) return start.template operator()<kWarps>();
+  if constexpr (!kMasked) start.template operator()<2 * kWarps>();
+}
 template <class T, int kD>
 void launch_parts(const AttentionArgs& args, const SplitPlan& plan, Queue& queue) {
-  static_assert(kSharedBytes<T, kD> == attention_ring_bytes(kD));
-  queue.launch(args.mask == nullptr ? attention_cuda_v4_split_kv_kernel<T, kD, false>
-                                    : attention_cuda_v4_split_kv_kernel<T, kD, true>,
-               {.grid = args.batch * args.kv_heads * plan.tiles * plan.splits,
-                .block = kThreads,
-                .shared_bytes = kSharedBytes<T, kD>,
-                .cluster = plan.has_clusters ? plan.splits : 1,
-                .early = can_launch_early(queue)},
-               args, plan);
+  args.mask == nullptr ? launch_parts<T, kD, false>(args, plan, queue) : launch_parts<T, kD, true>(args, plan, queue);
 }
 
 template <class T>

@@ -188,13 +188,13 @@ __device__ __forceinline__ void hide(float (&score)[2][4], int key, const int (&
 }
 
 // The results of the warps of a block, in the memory of their tiles.
-template <int kD>
+template <int kD, int kBlockWarps = kWarps>
 struct Found {
-  float out[kWarps][kTileRows][kD + 8];  // the extra 8 keep a warp's writes in different banks
-  float max[kWarps][kTileRows], sum[kWarps][kTileRows];
+  float out[kBlockWarps][kTileRows][kD + 8];  // the extra 8 keep a warp's writes in different banks
+  float max[kBlockWarps][kTileRows], sum[kBlockWarps][kTileRows];
 };
 
-template <class T, int kD>
-constexpr int kSharedBytes = kWarps* TileStream<T, kD>::kSlots * sizeof(Tile<T, kD>);
+template <class T, int kD, int kBlockWarps>
+constexpr int kSharedBytes = kBlockWarps* TileStream<T, kD>::kSlots * sizeof(Tile<T, kD>);
 
 }  // namespace rooflab::kernels::split_kv

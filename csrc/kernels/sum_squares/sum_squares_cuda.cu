@@ -83,7 +83,8 @@ void sum_squares_cuda_v1_many(const SumSquaresArgs& args, Queue& queue) {
     using T = cuda_type_t<Element>;
     const ListPieces pieces(args.list, kPiece<T>);
     double* partial = queue.scratch<double>(pieces.total());
-    queue.launch(sum_squares_cuda_v1_many_kernel<T>, {pieces.total(), kThreads}, args.list, pieces, partial);
+    if (pieces.total() > 0)
+      queue.launch(sum_squares_cuda_v1_many_kernel<T>, {pieces.total(), kThreads}, args.list, pieces, partial);
     queue.launch(sum_squares_cuda_v1_many_sum_kernel, early({1, kSumThreads}, queue), partial, pieces.total(), args.y,
                  args.continues);
   });

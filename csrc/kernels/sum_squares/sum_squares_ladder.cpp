@@ -20,7 +20,8 @@ Footprint sum_squares_cpu_v1_footprint(const SumSquaresArgs& args, const Target&
   return {.scratch_bytes = bytes_of_sums(args)};
 }
 Footprint sum_squares_cuda_v1_footprint(const SumSquaresArgs& args, const Target&) {
-  return {.launches = 2, .scratch_bytes = bytes_of_sums(args)};
+  const int64_t bytes = bytes_of_sums(args);
+  return {.launches = bytes > 0 ? 2 : 1, .scratch_bytes = bytes};
 }
 
 }  // namespace
