@@ -74,14 +74,16 @@ def test_infinities_that_cancel_are_noticed():
     assert scaler.step(optimizer) is False
 
 
-@pytest.mark.parametrize("gradient", [[3e38, 3e38], [3e38, 3e38, -3e38, -3e38]])
-def test_finite_gradients_whose_sum_overflows_are_no_overflow(gradient, device):
-    w = rl.ones(len(gradient), requires_grad=True, device=device)
+@pytest.mark.parametrize(
+    ("gradient", "dtype"), [([3e38, 3e38], "float32"), ([3e38, 3e38, -3e38], "float32"), ([1e200, -1e300], "float64")]
+)
+def test_finite_gradients_whose_squares_overflow_are_no_overflow(gradient, dtype, device):
+    w = rl.ones(len(gradient), dtype=dtype, requires_grad=True, device=device)
     optimizer, scaler = AdamW([w]), scaled(init_scale=1.0)
-    w.grad = rl.tensor(gradient, device=device)
+    w.grad = rl.tensor(gradient, dtype=dtype, device=device)
     assert scaler.step(optimizer) is True
     scaler.update()
-    w.grad = rl.tensor([*gradient[1:], math.nan], device=device)
+    w.grad = rl.tensor([*gradient[1:], math.nan], dtype=dtype, device=device)
     assert scaler.step(optimizer) is False
 
 
