@@ -46,9 +46,5 @@ def test_ops_are_the_same_without_memory(name):
 
 
 @pytest.mark.parametrize("name", ["index twice", "write twice"])
-def test_a_kernel_that_looks_at_an_index_is_a_launch_but_no_op(name):
-    on_cpu, on_gpu = (counted(CALLS[name], device) for device in ("cpu", rl.meta("H200")))
-    work = ("ops", "flops", "bytes_read", "bytes_written")
-    assert [on_gpu[field] for field in work] == [on_cpu[field] for field in work]
-    assert on_gpu["launches"] == on_cpu["launches"] + 2
-    assert on_gpu["by op"] == on_cpu["by op"]
+def test_an_index_of_several_arrays_is_the_same_on_every_device(name):
+    assert counted(CALLS[name], rl.meta("H200")) == counted(CALLS[name], "cpu")
