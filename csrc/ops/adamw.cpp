@@ -47,10 +47,10 @@ bool is_contiguous(const Group& group) {
 const void* planned_data(const Tensor& grad) { return grad.is_contiguous() ? grad.data() : nullptr; }
 
 // Arguments for the parameters from `first` on, as many as one launch of a rung takes.
-AdamwArgs args_of(const Group& group, size_t first, const AdamwNumbers& numbers) {
+AdamwArgs args_of(const Group& group, size_t first, const AdamwNumbers& numbers, bool contiguous) {
   AdamwArgs args{};
   args.numbers = numbers;
-  args.contiguous = is_contiguous(group);
+  args.contiguous = contiguous;
   if (group.size() > 0) args.dtype = group.params[0].dtype();
   for (size_t i = first; i < group.size() && args.count < kernels::kAdamwTensors; ++i)
     args.tensors[args.count++] = {group.params[i].data(), group.means[i].data(), group.squares[i].data(),
@@ -62,7 +62,8 @@ void run(const Call<AdamwNumbers>& call) {
   Group group;
   const Tensor &step_at = call.inputs.rbegin()[1], &lr_at = call.inputs.back();
   group.grads.assign(call.inputs.begin(), call.inputs.end() - 2);
-  for (Tensor& grad : group.grads) grad = contiguous(grad.detach());
+  for (Tensor& grad : group.grads)
+    if (!grad.is_contiguous()) grad = contiguous(grad.detach());
   for (size_t i = 0; i < call.outputs.size(); i += 3) {
     group.params.push_back(call.outputs[i]);
     group.means.push_back(call.outputs[i + 1]);
@@ -71,8 +72,9 @@ void run(const Call<AdamwNumbers>& call) {
   AdamwNumbers numbers = call.options;
   if (step_at.defined()) numbers.step_at = step_at.data<int64_t>();
   if (lr_at.defined()) numbers.lr_at = lr_at.data<double>();
+  const bool all_contiguous = is_contiguous(group);
   for (size_t first = 0; first < group.size(); first += kernels::kAdamwTensors)
-    run_rung(kernels::adamw_ladder, call, args_of(group, first, numbers));
+    run_rung(kernels::adamw_ladder, call, args_of(group, first, numbers, all_contiguous));
 }
 
 const Op<AdamwNumbers> kOp("adamw", run);
@@ -91,7 +93,7 @@ void fused_step(const Group& group, const AdamwNumbers& numbers, const Tensor& s
     cost.bytes_read += 4 * bytes;
     cost.bytes_written += 3 * bytes;
   }
-  submit(Call(kOp, inputs, outputs, numbers, cost, variant, rung));
+  submit(Call(kOp, std::move(inputs), std::move(outputs), numbers, cost, variant, rung));
 }
 
 void composed_step(const Group& group, const AdamwNumbers& numbers) {
@@ -187,9 +189,11 @@ Plan plan(const Tensors& params, const Tensors& grads, const Tensors& exp_avgs, 
   const auto& ladder = kernels::adamw_ladder;
   plan.numbers = numbers_of(options);
   // Also for those of later launches, so that a rung which does not take them is refused before the first.
+  const bool all_contiguous = is_contiguous(group);
   for (size_t last = (group.size() - 1) / kernels::kAdamwTensors + 1; last-- > 0;)
-    plan.rung = ladder.choose(group.params[0].device(), args_of(group, last * kernels::kAdamwTensors, plan.numbers),
-                              variant, kOp.name);
+    plan.rung =
+        ladder.choose(group.params[0].device(),
+                      args_of(group, last * kernels::kAdamwTensors, plan.numbers, all_contiguous), variant, kOp.name);
   RL_CHECK(!ladder.composes(plan.rung) || !options.step_at.defined(), "adamw",
            "step: v0_composed needs a number, and tensors that are not contiguous run v0_composed");
   return plan;
