@@ -193,7 +193,7 @@ Tensor
 Raises
 ------
 ValueError
-    When `steps` is negative, and for ends that are not finite.
+    When `steps` is negative, and for ends that are not finite or whose distance is not.
 
 Examples
 --------

@@ -101,13 +101,10 @@ struct Choice {
 
 Choice choose(const Tensor& x, const std::vector<IndexArray>& arrays) {
   std::vector<Places> all;
-  for (const auto& [dim, index] : arrays) {
-    if (index.dtype() == DType::kBool)
-      all.push_back(places_of(index, dim, x));
-    else
-      all.push_back(
-          {dim, 1, x.size(dim), (arrays.size() == 1 ? only_integers : moved_integers)(index.detach(), dim, x)});
-  }
+  const auto integers = arrays.size() == 1 ? only_integers : moved_integers;
+  for (const auto& [dim, index] : arrays)
+    all.push_back(index.dtype() == DType::kBool ? places_of(index, dim, x)
+                                                : Places{dim, 1, x.size(dim), integers(index.detach(), dim, x)});
   bool is_apart = false;
   int dims = 0;
   int64_t size = 1;

@@ -10,31 +10,34 @@ namespace {
 
 using kernels::RavelIndexArgs;
 
-struct IndexedSizes {
-  int64_t size;
+struct IndexedDim {
   int dim;
+  int64_t size;
 };
 struct Options {
-  std::vector<IndexedSizes> of;  // each input
+  std::vector<IndexedDim> indexed;  // by each input
 };
 
 void run(const Call<Options>& call) {
   const Tensor& y = call.outputs[0];
   RavelIndexArgs args{};
-  args.array_count = static_cast<int>(call.inputs.size());
-  args.ndim = y.ndim();
-  for (int d = 0; d < y.ndim(); ++d) args.sizes[d] = y.size(d);
-  args.count = y.numel();
   args.y = y.data<int64_t>();
-  args.report = report_of(y.device());
-  for (int a = 0; a < args.array_count; ++a) {
-    const Tensor index = call.inputs[a].expand(y.shape());
-    kernels::IndexedDim& array = args.arrays[a];
+  for (const Tensor& input : call.inputs) {
+    const auto& [dim, size] = call.options.indexed[args.array_count];
+    const Tensor index = input.expand(y.shape());
+    kernels::IndexLayout& array = args.arrays[args.array_count++];
+    array.op = call.op->name;
     array.index = index.data();
-    for (int d = 0; d < y.ndim(); ++d) array.strides[d] = index.stride(d);
-    array.size = call.options.of[a].size;
-    array.dim = call.options.of[a].dim;
     array.dtype = index.dtype();
+    array.ndim = y.ndim();
+    array.count = y.numel();
+    for (int d = 0; d < y.ndim(); ++d) {
+      array.sizes[d] = y.size(d);
+      array.strides[d] = index.stride(d);
+    }
+    array.limit = array.from_end = size;
+    array.dim = dim;
+    array.report = report_of(y.device());
   }
   run_rung(kernels::ravel_index_ladder, call, args);
 }
@@ -51,7 +54,7 @@ Tensor ravel_index(const std::vector<Places>& all) {
   for (const Places& places : all) {
     shape = broadcast_shapes("index", shape, places.index.shape());
     inputs.push_back(places.index);
-    options.of.push_back({places.size, places.dim});
+    options.indexed.push_back({places.dim, places.size});
   }
   const Tensor y = Tensor::empty(shape, DType::kInt64, inputs[0].device());
   const Cost cost{0, 0, compulsory_bytes(inputs), y.nbytes()};

@@ -7,11 +7,11 @@
 
 namespace rooflab {
 
-// Integers along one dimension of x, or along several that a mask covers, seen as one.
+// What an array of integers, or a mask, chooses along its dimensions, seen as one.
 struct Places {
   int dim, dims;
   int64_t size;
-  Tensor index;  // int64 or int32, in [-size, size)
+  Tensor index;  // int64 or int32; right in [-size, size), which nobody has looked at yet
 };
 
 // int64, broadcast from the indices: the places of what they choose along the dimension into which all of theirs merge.

@@ -148,12 +148,12 @@ class GradScaler:
         if len({gradient.device.type == "meta" for gradient in gradients}) > 1:
             raise ValueError("[GradScaler] unscale_: expected gradients with numbers, got one on meta")
         whole = [tensor for tensor in _with_gradient(optimizer) if not self._is_divided(tensor, optimizer)]
-        for alike in grouped(map(writable_gradient, whole)):
+        for alike in grouped(whole):
             factor = full((), 1 / self._scale, dtype="float64", device=alike[0].device)
-            _scale_tensors(alike, factor)
-        for tensor in whole:
-            self._forget(id(tensor))
-            self._divided[id(tensor)] = _Division(tensor, optimizer)
+            _scale_tensors([writable_gradient(tensor) for tensor in alike], factor)
+            for tensor in alike:
+                self._forget(id(tensor))
+                self._divided[id(tensor)] = _Division(tensor, optimizer)
         squares = [_sum_squares(alike).to(gradients[0].device) for alike in grouped(_gradients(optimizer))]
         self._sums[id(optimizer)] = sum(squares[1:], squares[0]) if squares else None
 

@@ -5,6 +5,8 @@ import math
 import pytest
 
 import rooflab as rl
+from rooflab import grad_scaler
+from rooflab._core import _scale_tensors
 from rooflab.optim import AdamW
 
 
@@ -85,6 +87,24 @@ def test_finite_gradients_whose_squares_overflow_are_no_overflow(gradient, dtype
     scaler.update()
     w.grad = rl.tensor([*gradient[1:], math.nan], dtype=dtype, device=device)
     assert scaler.step(optimizer) is False
+
+
+def test_what_was_divided_before_an_error_is_not_divided_again(monkeypatch):
+    tensors = [rl.ones(1, dtype=dtype, requires_grad=True) for dtype in ("float32", "float64")]
+    for tensor in tensors:
+        tensor.grad = rl.full((1,), 8.0, dtype=tensor.dtype)
+    optimizer, scaler = AdamW(tensors), scaled(init_scale=4.0)
+
+    def fails_for_doubles(gradients, factor):
+        if gradients[0].dtype == "float64":
+            raise MemoryError
+        _scale_tensors(gradients, factor)
+
+    with monkeypatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr(grad_scaler, "_scale_tensors", fails_for_doubles)
+        scaler.unscale_(optimizer)
+    scaler.unscale_(optimizer)
+    assert [tensor.grad.item() for tensor in tensors] == [2.0, 2.0]
 
 
 def test_the_scale_grows_after_steps_without_overflow_in_a_row():

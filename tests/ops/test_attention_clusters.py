@@ -38,6 +38,16 @@ def test_clusters_of_more_than_two_have_a_multiprocessor_for_each_block(batch, k
     assert (c.launches, c.bytes_allocated - q.nbytes) == (launches, sums if launches == 2 else 0)
 
 
+@pytest.mark.parametrize("gpu", ["H200", "RTX 5090"])
+def test_blocks_have_no_more_warps_than_their_shared_memory_has_room_for(gpu):
+    """Two blocks share a tile's keys. Each warp has three tiles of 16 keys, so that eight need 192 KiB."""
+    q, k = (rl.empty(64, heads, length, 256, dtype="bfloat16", device=rl.meta(gpu))
+            for heads, length in ((4, 1), (1, 512)))  # fmt: skip
+    with rl.count() as c:
+        rl.attention(q, k, k, variant="v4_split_kv")
+    assert (c.launches, c.bytes_allocated) == (1, q.nbytes)
+
+
 class Case:
     """q, k and v rounded to the dtype, in float64, and what attention makes of them on a GPU."""
 

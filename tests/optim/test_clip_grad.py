@@ -113,6 +113,13 @@ def test_a_captured_step_clips_what_it_finds(device):
     assert param.grad.tolist() == pytest.approx([0.6, 0.8], rel=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_a_limit_may_be_a_tensor_of_one_number(shape, device):
+    params = with_gradients([3.0, 4.0], device=device)
+    assert clip_grad_norm_(params, rl.full(shape, 2.5, device=device)).item() == pytest.approx(5)
+    assert_close(params[0].grad, [1.5, 2.0], rtol=1e-6, name="gradient")
+
+
 def test_tensors_without_gradient_do_not_count():
     params = [*with_gradients([6.0, 8.0]), rl.ones(3, requires_grad=True)]
     assert clip_grad_norm_(params, 5.0).item() == pytest.approx(10)

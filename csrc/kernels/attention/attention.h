@@ -150,7 +150,8 @@ inline bool attention_v2_packs_mask(const AttentionArgs& args) {
   return rows * args.kv_length >= kManyPairs && attention_mask_masks(args) * attention_mask_rows(args) <= rows / 2;
 }
 
-// v4: each team of warps, up to one for each warp, has a ring of tiles of keys and values, as in gemma3_decode.
+// v4: a ring of tiles of keys and values for each team of warps, of which there are at most as many as warps. It is
+// also gemma3_decode's.
 constexpr int64_t attention_ring_bytes(int64_t head, int64_t warps = 4) {
   constexpr int64_t kStepKeys = 16, kWidest = 256, kElement = 2;
   return warps * (2 * (kWidest / head) + 1) * kStepKeys * head * kElement;

@@ -8071,7 +8071,7 @@ def linspace(start: typing.SupportsFloat | typing.SupportsIndex, end: typing.Sup
     Raises
     ------
     ValueError
-        When `steps` is negative, and for ends that are not finite.
+        When `steps` is negative, and for ends that are not finite or whose distance is not.
     
     Examples
     --------

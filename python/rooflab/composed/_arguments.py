@@ -65,11 +65,11 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     @in_words
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        for types, value in zip(usual, args, strict=False):
-            if types is not None and type(value) not in types:
-                break
-        else:
-            if not kwargs:
+        if not kwargs:
+            for types, value in zip(usual, args, strict=False):
+                if types is not None and type(value) not in types:
+                    break
+            else:
                 return function(*args, **kwargs)
         given: list[Any] = list(args)
         for place, ((each, kind), value) in enumerate(zip(in_order, args, strict=False)):

@@ -131,11 +131,16 @@ def test_nothing_has_to_be_written_where_there_is_nothing(build):
         "if (n) total = 1;",
         "auto set = [&](int i) { y[i] = 1; }; if (n) set(3);",
         "if (n) ((float4*)y)[0] = make_float4(1, 1, 1, 1);",
+        'printf("%g", x[n]);',  # what the kernel is for, as are the next three
+        "tell(n);",
+        "assert(x[threadIdx.x] == 0);",
+        "if (x[threadIdx.x] < 0) __trap();",
     ],
 )
 def test_a_kernel_that_could_write_may_write_nothing(build, body):
     before = "__device__ float total; __device__ void put(float* p, float v) { *p = v; }"
-    source = f"{before}__global__ void f(const float* x, float* y, int n) {{ {body} }}"
+    before += '__device__ void tell(int n) { printf("%d", n); }'
+    source = f"#include <assert.h>\n{before}__global__ void f(const float* x, float* y, int n) {{ {body} }}"
     launch = build(source, options=["-DSCALE=1.0f"])(1, 32, rl.zeros(32), rl.zeros(32), 0)
     assert launch.wrote_nothing and "No thread wrote to global memory." in str(launch)
 

@@ -233,7 +233,7 @@ class Launch(ResultMixin):
         The kernel's CUDA C++.
     wrote_nothing : bool
         Whether no thread wrote to global memory, though an array was there to be written. It is a finding too where the
-        kernel has no line that would.
+        kernel has no line that would, and none that prints, asserts or traps.
     """
 
     kernel: str

@@ -1,4 +1,6 @@
-"""Which kernels say that they store something outside of their own and their block's variables, print or assert.
+"""Which kernels have a line that is felt outside: one that stores there, prints, asserts or traps.
+
+Outside is what belongs neither to the thread nor to its block.
 
 The compiler leaves out a store that changes nothing (`y[i] *= 1.0f`), so its assembly does not tell. This reads its
 form of the functions before that (-fdump-tree-forwprop1), where addresses of variables are known as such. In doubt a
@@ -10,7 +12,9 @@ from __future__ import annotations
 import re
 
 _FUNCTION = re.compile(r"^;; Function (.+) \(\S+, funcdef_no=.*\n((?:(?!;; Function ).*\n?)*)", re.MULTILINE)
-_CALLED = re.compile(r"\s(rl_at_atomic|rl_matrix_product|rl_printf|rl_assertion_failed|memcpy|memmove|memset) \(")
+_CALLED = re.compile(
+    r"\s(rl_at_atomic|rl_matrix_product|rl_printf|rl_assertion_failed|rl_trap|memcpy|memmove|memset) \("
+)
 _STORE = re.compile(r"  (?!#)(\S.*?) =(?: ?\{v\})? (?!\{CLOBBER|\.DEFERRED_INIT)")
 _REGISTER = re.compile(r"[\w.$]*_\d+(\(D\))?")
 # A store to a variable begins with its name, or has its address; one through a pointer has neither.
@@ -19,7 +23,7 @@ _DECLARED = re.compile(r"^  [^=;]*?([\w.$]+)(?:\[\d*\])*(?: = .*)?;$", re.MULTIL
 
 
 def storing(dump: str, kernels: int) -> list[bool]:
-    """Of each kernel, whether it or a function that it calls stores something, prints or asserts.
+    """Of each kernel, whether it or a function that it calls stores something, prints, asserts or traps.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ def clip_grad_norm_(
     if error_if_nonfinite and not math.isfinite(norm.item()):
         raise RuntimeError(f"[clip_grad_norm_] the norm of the gradients is {norm.item()}, so they cannot be clipped")
     max_norm = max_norm if isinstance(max_norm, Tensor) else float(max_norm)
-    scale = (max_norm / (norm + _EPS)).clamp(max=1.0)
+    scale = (max_norm / (norm + _EPS)).clamp(max=1.0).reshape(())
     for alike in groups:
         _scale_tensors(alike, scale.to(alike[0].device).to("float64"))
     return norm.to(dtype)
