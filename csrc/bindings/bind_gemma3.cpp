@@ -205,6 +205,10 @@ void register_gemma3(py::module_& m) {
              return nn::Gemma3DecodeStep{layer, cos, sin, cache};
            }),
            py::arg("layer"), py::arg("cos"), py::arg("sin"), py::arg("cache"));
+  inner.def("rms_norm_rope_append", without_gil(&rms_norm_rope_append), py::arg("q"), py::arg("k"), py::arg("v"),
+            py::arg("q_weight"), py::arg("k_weight"), py::arg("cos"), py::arg("sin"), py::arg("k_cache"),
+            py::arg("v_cache"), py::arg("position"), py::arg("eps"), py::arg("zero_centered") = false,
+            py::arg("variant") = "", "rl.rms_norm_rope of q and k, and rl.kv_append of that k and of v. Returns q.");
   inner.def("forward", without_gil([](const std::vector<nn::Gemma3DecodeStep>& steps, const Tensor& x) {
               return forward(steps, x);
             }),

@@ -103,6 +103,42 @@ Tensor add(const Tensor& a, const Tensor& b) {
   return a + b;
 }
 
+// Queries, keys and values of a layer as projected, each (B, L, H or H_kv, D_h).
+struct Heads {
+  Tensor q, k, v;
+};
+Heads project_heads(const Gemma3Attention& layer, const Tensor& x) {
+  RL_CHECK(x.ndim() == 3, "gemma3", "x: expected (B, L, D), got ", x.shape());
+  const Tensors projected = layer.fused
+                                ? project_all("qkv_proj", x, {layer.q_proj, layer.k_proj, layer.v_proj})
+                                : Tensors{project("q_proj", x, layer.q_proj), project("k_proj", x, layer.k_proj),
+                                          project("v_proj", x, layer.v_proj)};
+  const int64_t head_size = layer.q_norm.size(-1);
+  return {split_heads(projected[0], head_size), split_heads(projected[1], head_size),
+          split_heads(projected[2], head_size)};
+}
+
+// What the heads have found, (B, H, L, D_h), as (B, L, D).
+Tensor join_heads(const Gemma3Attention& layer, const Tensor& out) {
+  return project("o_proj", reshape(transpose(out, 1, 2), {out.size(0), out.size(2), layer.q_proj.size(0)}),
+                 layer.o_proj);
+}
+
+// forward() for one new token of each text, with norms, rope and the write into the cache as one op.
+Tensor decode(const Gemma3Attention& layer, const Tensor& x, const Tensor& cos, const Tensor& sin,
+              const KvCache& cache) {
+  const Heads heads = project_heads(layer, x);
+  const Tensor out = [&] {
+    const RangeScope scope("attn_op");
+    check_room(cache, layer.window, 1);
+    const Tensor q =
+        rms_norm_rope_append(transpose(heads.q, 1, 2), transpose(heads.k, 1, 2), transpose(heads.v, 1, 2), layer.q_norm,
+                             layer.k_norm, cos, sin, cache.k, cache.v, cache.position, layer.eps, true);
+    return attend_cache(q, cache, {.scale = layer.scale});
+  }();
+  return join_heads(layer, out);
+}
+
 // The residual stream between attention and MLP, and its normalised form.
 struct Between {
   Tensor h, normal;
@@ -118,9 +154,11 @@ Between after_attention_in_steps(const Gemma3Layer& layer, const Tensor& y, cons
   return {h, norm("pre_ffn_norm", h, layer.pre_feedforward_layernorm, layer.attention.eps)};
 }
 
-Tensor after_mlp(const Gemma3Layer& layer, const Tensor& y, const Tensor& h) {
+// The residual stream, and its form under the next layer's input norm, if that is given.
+RmsNormAddResult after_mlp(const Gemma3Layer& layer, const Tensor& y, const Tensor& h,
+                           const std::optional<Tensor>& next_norm = std::nullopt) {
   const RangeScope scope("post_ffn_norm");
-  return rms_norm_add(y, h, layer.post_feedforward_layernorm, std::nullopt, layer.attention.eps, true).h;
+  return rms_norm_add(y, h, layer.post_feedforward_layernorm, next_norm, layer.attention.eps, true);
 }
 Tensor after_mlp_in_steps(const Gemma3Layer& layer, const Tensor& y, const Tensor& h) {
   return add(h, norm("post_ffn_norm", y, layer.post_feedforward_layernorm, layer.attention.eps));
@@ -142,25 +180,18 @@ std::optional<Tensor> joined(const Tensors& weights) {
 
 Tensor forward(const Gemma3Attention& layer, const Tensor& x, const Tensor& cos, const Tensor& sin,
                const KvCache* cache) {
-  RL_CHECK(x.ndim() == 3, "gemma3", "x: expected (B, L, D), got ", x.shape());
-  const int64_t head_size = layer.q_norm.size(-1);
-  const Tensors projected = layer.fused
-                                ? project_all("qkv_proj", x, {layer.q_proj, layer.k_proj, layer.v_proj})
-                                : Tensors{project("q_proj", x, layer.q_proj), project("k_proj", x, layer.k_proj),
-                                          project("v_proj", x, layer.v_proj)};
-  const Tensor q = split_heads(projected[0], head_size), k = split_heads(projected[1], head_size),
-               v = split_heads(projected[2], head_size);
-  Tensor out = [&] {
+  const Heads heads = project_heads(layer, x);
+  const Tensor out = [&] {
     const RangeScope scope("attn_op");
-    const auto placed = [&](const Tensor& heads, const Tensor& weight) {
-      if (layer.fused) return rms_norm_rope(transpose(heads, 1, 2), weight, cos, sin, layer.eps, true);
-      return rope(transpose(rms_norm(heads, weight, layer.eps, true), 1, 2), cos, sin);
+    const auto placed = [&](const Tensor& x, const Tensor& weight) {
+      if (layer.fused) return rms_norm_rope(transpose(x, 1, 2), weight, cos, sin, layer.eps, true);
+      return rope(transpose(rms_norm(x, weight, layer.eps, true), 1, 2), cos, sin);
     };
     const AttentionOptions options{.is_causal = true, .window = layer.window, .scale = layer.scale};
-    return attend(placed(q, layer.q_norm), placed(k, layer.k_norm), transpose(v, 1, 2), options, cache);
+    return attend(placed(heads.q, layer.q_norm), placed(heads.k, layer.k_norm), transpose(heads.v, 1, 2), options,
+                  cache);
   }();
-  out = reshape(transpose(out, 1, 2), {x.size(0), x.size(1), layer.q_proj.size(0)});
-  return project("o_proj", out, layer.o_proj);
+  return join_heads(layer, out);
 }
 
 Tensor forward(const Gemma3Mlp& mlp, const Tensor& x) {
@@ -185,7 +216,30 @@ Tensor in_steps(const Gemma3Layer& layer, const Tensor& x, const Tensor& cos, co
     const RangeScope scope("mlp");
     y = forward(layer.mlp, normal);
   }
-  return layer.attention.fused ? after_mlp(layer, y, h) : after_mlp_in_steps(layer, y, h);
+  return layer.attention.fused ? after_mlp(layer, y, h).h : after_mlp_in_steps(layer, y, h);
+}
+
+Tensor in_merged_steps(std::span<const Gemma3DecodeStep> steps, Tensor x) {
+  const Gemma3Layer& first = steps[0].layer;
+  Tensor normal = norm("input_norm", x, first.input_layernorm, first.attention.eps);
+  while (!steps.empty()) {
+    const Gemma3Layer& layer = steps[0].layer;
+    Tensor y = [&] {
+      const RangeScope scope("self_attn");
+      return decode(layer.attention, normal, steps[0].cos, steps[0].sin, steps[0].cache);
+    }();
+    const Between between = after_attention(layer, y, x);
+    {
+      const RangeScope scope("mlp");
+      y = forward(layer.mlp, between.normal);
+    }
+    steps = steps.subspan(1);
+    const auto next_norm = steps.empty() ? std::nullopt : std::optional(steps[0].layer.input_layernorm);
+    const RmsNormAddResult end = after_mlp(layer, y, between.h, next_norm);
+    x = end.h;
+    if (end.y) normal = *end.y;
+  }
+  return x;
 }
 
 Tensor forward(const Gemma3Layer& layer, const Tensor& x, const Tensor& cos, const Tensor& sin, const KvCache* cache) {

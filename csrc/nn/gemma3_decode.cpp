@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/range.h"
+#include "core/target.h"
 #include "nn/gemma3.h"
 #include "nn/gemma3_steps.h"
 
@@ -93,20 +94,20 @@ Tensor gemma3_decode(std::span<const Gemma3DecodeStep> steps, Tensor x, std::str
   while (!steps.empty()) {
     const OpScope scope("gemma3_decode");
     RL_CHECK(x.ndim() == 3 && x.size(1) == 1, "gemma3_decode", "x: expected (B, 1, D), got ", x.shape());
-    if (const auto operands = operands_of(steps, x)) {
-      if (const std::optional<Tensor> y = rooflab::gemma3_decode(*operands, variant)) {
-        x = *y;
-        steps = steps.subspan(operands->layers.size());
-        continue;
-      }
-    } else {
-      RL_CHECK(
-          variant.empty() || variant == "v0_composed", "gemma3_decode", "variant: ", variant,
-          " takes contiguous tensors of one dtype, with the weights of q, k, v and of gate, up one behind the other");
+    const std::optional<Gemma3DecodeOperands> operands = operands_of(steps, x);
+    RL_CHECK(
+        operands || variant.empty() || variant == "v0_composed", "gemma3_decode", "variant: ", variant,
+        " takes contiguous tensors of one dtype, with the weights of q, k, v and of gate, up one behind the other");
+    const auto run = steps.first(operands ? operands->layers.size() : 1);
+    if (const std::optional<Tensor> y = operands ? rooflab::gemma3_decode(*operands, variant) : std::nullopt) {
+      x = *y;
+      steps = steps.subspan(run.size());
+      continue;
     }
-    x = in_steps(steps[0].layer, x, steps[0].cos, steps[0].sin, &steps[0].cache);
+    const bool merges = operands && target_of(x.device()).kind == Device::Type::kCuda;  // there launches take time
+    x = merges ? in_merged_steps(run, x) : in_steps(run[0].layer, x, run[0].cos, run[0].sin, &run[0].cache);
     scope.done();
-    steps = steps.subspan(1);
+    steps = steps.subspan(merges ? run.size() : 1);
   }
   return x;
 }

@@ -174,6 +174,12 @@ RmsNormAddResult rms_norm_add(const Tensor& x, const Tensor& residual, const Ten
 // the end.
 void kv_append(const Tensor& k_cache, const Tensor& v_cache, const Tensor& k, const Tensor& v, const Tensor& position,
                std::string_view variant = {});
+// rms_norm_rope of q (B, H, L, D_h), which it returns, and of k (B, H_kv, L, D_h), which goes to its cache with v as
+// kv_append writes it.
+Tensor rms_norm_rope_append(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& q_weight,
+                            const Tensor& k_weight, const Tensor& cos, const Tensor& sin, const Tensor& k_cache,
+                            const Tensor& v_cache, const Tensor& position, double eps, bool zero_centered = false,
+                            std::string_view variant = {});
 
 // Like torch.matmul: 1-D and 2-D operands, and batches of matrices, which broadcast. Transposed operands are not
 // copied.

@@ -26,8 +26,8 @@ def asked(monkeypatch):
 
 
 WITHOUT_SPEC = (
-    "arange linspace random attention_mask attention_repair kv_append gemma3_decode adamw matmul_bias matmul_float32 "
-    "nonzero index_put scatter searchsorted ravel_index sum_squares scale_tensors"
+    "arange linspace random attention_mask attention_repair kv_append gemma3_decode rms_norm_rope_append adamw "
+    "matmul_bias matmul_float32 nonzero index_put scatter searchsorted ravel_index sum_squares scale_tensors"
 )
 
 

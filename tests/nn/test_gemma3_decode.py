@@ -192,7 +192,7 @@ def test_layers_together_give_what_each_gives(batch, seen, device):
     assert worst(together) <= max(1.5 * worst(one_by_one), 4 * unit_roundoff(dtype))
 
 
-@pytest.mark.parametrize(("batch", "launches"), [(16, 1), (17, 12)])
+@pytest.mark.parametrize(("batch", "launches"), [(16, 1), (17, 10)])
 def test_up_to_sixteen_texts_are_one_launch(batch, launches):
     module, *operands = step(REAL, 5, batch, 700, 600, "bfloat16", rl.meta("H200"))
     cache = _gemma3.KvCache(*operands[3:], rl.empty(1, dtype="int64", device=rl.meta("H200")), 600)

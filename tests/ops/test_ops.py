@@ -38,8 +38,8 @@ def test_cost_is_counted_exactly(name, dtype, device):
 
 def test_every_ladder_is_described():
     with_tests_of_their_own = (
-        "arange linspace random attention_mask attention_repair kv_append gemma3_decode adamw matmul_bias "
-        "matmul_float32 nonzero index_put scatter searchsorted ravel_index sum_squares scale_tensors"
+        "arange linspace random attention_mask attention_repair kv_append gemma3_decode rms_norm_rope_append adamw "
+        "matmul_bias matmul_float32 nonzero index_put scatter searchsorted ravel_index sum_squares scale_tensors"
     )
     assert set(rl.ops()) <= set(SPECS) | set(with_tests_of_their_own.split())
 

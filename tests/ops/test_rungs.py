@@ -87,6 +87,20 @@ def first_rung(name, call):
 
 
 @pytest.mark.parametrize(
+    ("rows", "d", "rung"),
+    [
+        (264, 640, "v2_few_rows"),  # two for each SM
+        (265, 640, "v1_one_pass"),
+        (2, 8192, "v2_few_rows"),
+        (2, 8200, "v1_one_pass"),
+    ],
+)
+def test_rms_norm_add_of_few_rows(rows, d, rung):
+    x, weight = (rl.empty(*shape, dtype="bfloat16", device=rl.meta("H200")) for shape in ((rows, d), (d,)))
+    assert first_rung("rms_norm_add", lambda variant: rl.rms_norm_add(x, x, weight, weight, variant=variant)) == rung
+
+
+@pytest.mark.parametrize(
     ("heads", "lengths", "head", "rung"),
     [
         ((64, 12, 12), (40, 40), 32, "v1_flash"),

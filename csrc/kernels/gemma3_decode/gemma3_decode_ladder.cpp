@@ -56,8 +56,8 @@ const Ladder<Gemma3DecodeArgs> gemma3_decode_ladder(
         {"v1_one_launch", kCuda,
          "one kernel for all layers, whose blocks load weights ahead and pass numbers on; sm_90, 16 bits, B <= 16",
          gemma3_decode_cuda_v1_accepts, gemma3_decode_cuda_v1_one_launch, gemma3_decode_cuda_v1_footprint},
-        {"v0_composed", kCuda, "the steps as separate ops: 12 or 13 launches a layer", nullptr,
-         composed<Gemma3DecodeArgs>},
+        {"v0_composed", kCuda, "composed of ops that end one step and begin the next: 9 or 10 launches a layer",
+         nullptr, composed<Gemma3DecodeArgs>},
         {"v0_composed", kCpu, "the steps as separate ops", nullptr, composed<Gemma3DecodeArgs>},
     });
 

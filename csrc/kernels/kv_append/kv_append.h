@@ -53,6 +53,8 @@ ROOFLAB_HOST_DEVICE OutOfRange out_of_range(int64_t position) {
   return {OutOfRange::kPosition, position, 0, 0, nullptr};
 }
 
+bool kv_append_cuda_v1_accepts(const KvAppendArgs&, const Target&);
+
 extern const Ladder<KvAppendArgs> kv_append_ladder;
 
 }  // namespace rooflab::kernels

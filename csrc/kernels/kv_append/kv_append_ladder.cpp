@@ -12,8 +12,6 @@ void kv_append_cpu_v1_parallel(const KvAppendArgs&, Queue&);
 ROOFLAB_CUDA_RUNG(kv_append_cuda_v0_reference, KvAppendArgs)
 ROOFLAB_CUDA_RUNG(kv_append_cuda_v1_vectorised, KvAppendArgs)
 
-namespace {
-
 bool kv_append_cuda_v1_accepts(const KvAppendArgs& args, const Target&) {
   const int64_t size = size_of(args.dtype);
   const auto fits = [&](const void* data, const AttentionStrides& strides) {
@@ -23,8 +21,6 @@ bool kv_append_cuda_v1_accepts(const KvAppendArgs& args, const Target&) {
   return args.head_size * size % 16 == 0 && fits(args.k, args.k_strides) && fits(args.v, args.v_strides) &&
          fits(args.k_cache, args.k_cache_strides) && fits(args.v_cache, args.v_cache_strides);
 }
-
-}  // namespace
 
 const Ladder<KvAppendArgs> kv_append_ladder(
     "kv_append", {

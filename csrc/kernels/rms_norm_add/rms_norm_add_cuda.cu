@@ -116,6 +116,43 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : shared_block_t
   }
 }
 
+// A block has a row, and each of its threads one vector. Weights are requested together with the row: few rows do not
+// hide a second wait for memory.
+template <class T>
+__global__ void __launch_bounds__(kMaxRowThreads)
+    rms_norm_add_cuda_v2_few_rows_kernel(const __grid_constant__ RmsNormAddArgs args) {
+  using Tile = RowTile<T, 1>;
+  constexpr int kWidth = Tile::kWidth;
+  __shared__ typename BlockReduction<float>::Scratch scratch;
+  BlockReduction<float> block(scratch);
+  const int64_t row = blockIdx.x;
+  const int vectors = static_cast<int>(args.d) / kWidth, at = static_cast<int>(threadIdx.x) * kWidth;
+  const bool inside = at < args.d;
+  const float per_element = 1.0f / args.d, eps = static_cast<float>(args.eps), offset = args.zero_centered;
+  const auto gain_of = [&](const void* weight) {
+    return inside && weight ? load_parameter<kWidth>(static_cast<const T*>(weight), at) : Vector<float, kWidth>{};
+  };
+  overlap_launches();
+  Tile x, h;  // h holds the residual at first
+  x.load(static_cast<const T*>(args.x) + row * args.x_row_stride, vectors, from_float<T>(0.0f));
+  h.load(static_cast<const T*>(args.residual) + row * args.residual_row_stride, vectors, from_float<T>(0.0f));
+  const Vector<float, kWidth> gain = gain_of(args.weight), next_gain = gain_of(args.next_weight);
+  const float scale = inverse_rms<true>(x, block, per_element, eps);
+  Vector<float, kWidth> sum = to_float(h.vectors[0]);
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i) sum[i] += to_float(x.vectors[0][i]) * scale * (gain[i] + offset);
+  h.vectors[0] = from_float<T>(sum);
+  h.store(static_cast<T*>(args.h) + row * args.d, vectors, [&](int, int) { return to_float(h.vectors[0]); });
+  if (!args.next_weight) return;
+  const float next_scale = inverse_rms<true>(h, block, per_element, eps);
+  h.store(static_cast<T*>(args.y) + row * args.d, vectors, [&](int, int) {
+    Vector<float, kWidth> values = to_float(h.vectors[0]);
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) values[i] *= next_scale * (next_gain[i] + offset);
+    return values;
+  });
+}
+
 }  // namespace
 
 void rms_norm_add_cuda_v0_reference(const RmsNormAddArgs& args, Queue& queue) {
@@ -140,6 +177,13 @@ void rms_norm_add_cuda_v1_one_pass(const RmsNormAddArgs& args, Queue& queue) {
                    early({plan.blocks, {plan.group, plan.rows_per_block}}, queue), args,
                    static_cast<int>(args.d / kVectorWidth<T>));
     });
+  });
+}
+
+void rms_norm_add_cuda_v2_few_rows(const RmsNormAddArgs& args, Queue& queue) {
+  dispatch_tile_type(args.dtype, [&]<class T>() {
+    const int64_t warps = (args.d / kVectorWidth<T> + kWarp - 1) / kWarp;
+    queue.launch(rms_norm_add_cuda_v2_few_rows_kernel<T>, early({args.n, warps * kWarp}, queue), args);
   });
 }
 

@@ -12,6 +12,7 @@ ROOFLAB_PER_ISA(rms_norm_add_cpu_v1_simd, RmsNormAddArgs)
 ROOFLAB_CUDA_RUNG(rms_norm_add_cuda_v0_reference, RmsNormAddArgs)
 ROOFLAB_CUDA_RUNG(rms_norm_add_cuda_v0a_block_per_row, RmsNormAddArgs)
 ROOFLAB_CUDA_RUNG(rms_norm_add_cuda_v1_one_pass, RmsNormAddArgs)
+ROOFLAB_CUDA_RUNG(rms_norm_add_cuda_v2_few_rows, RmsNormAddArgs)
 
 namespace {
 
@@ -21,11 +22,20 @@ bool rms_norm_add_cuda_v1_accepts(const RmsNormAddArgs& args, const Target&) {
          is_aligned(args.weight) && is_aligned(args.next_weight) && is_aligned(args.y);
 }
 
+bool rms_norm_add_cuda_v2_accepts(const RmsNormAddArgs& args, const Target& target) {
+  constexpr int64_t kRowsOfSm = 2;
+  return rms_norm_add_cuda_v1_accepts(args, target) && args.d * size_of(args.dtype) <= 16 * kMaxRowThreads &&
+         args.n <= kRowsOfSm * target.sm_count;
+}
+
 }  // namespace
 
 const Ladder<RmsNormAddArgs> rms_norm_add_ladder(
     "rms_norm_add",
     {
+        {"v2_few_rows", kCuda,
+         "a block per row and a vector per thread, weights requested with it; few aligned rows of up to 16 KiB",
+         rms_norm_add_cuda_v2_accepts, rms_norm_add_cuda_v2_few_rows},
         {"v1_one_pass", kCuda, "both rows stay in registers, 16-byte accesses; aligned rows of up to 32768 elements",
          rms_norm_add_cuda_v1_accepts, rms_norm_add_cuda_v1_one_pass},
         {"v0a_block_per_row", kCuda, "one block per row, or a few lanes of one for a narrow row; in double", nullptr,

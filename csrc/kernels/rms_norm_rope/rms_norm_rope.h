@@ -18,6 +18,8 @@ struct RmsNormRopeArgs {
   bool zero_centered;  // the gain is 1 + weight
 };
 
+bool rms_norm_rope_cuda_v1_accepts(const RmsNormRopeArgs&, const Target&);
+
 extern const Ladder<RmsNormRopeArgs> rms_norm_rope_ladder;
 
 }  // namespace rooflab::kernels

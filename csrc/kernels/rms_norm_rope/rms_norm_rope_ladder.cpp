@@ -12,14 +12,10 @@ ROOFLAB_PER_ISA(rms_norm_rope_cpu_v1_simd, RmsNormRopeArgs)
 ROOFLAB_CUDA_RUNG(rms_norm_rope_cuda_v0_reference, RmsNormRopeArgs)
 ROOFLAB_CUDA_RUNG(rms_norm_rope_cuda_v1_warp_per_row, RmsNormRopeArgs)
 
-namespace {
-
 bool rms_norm_rope_cuda_v1_accepts(const RmsNormRopeArgs& args, const Target& target) {
   return args.rope.dtype != DType::kFloat64 && args.rope.head_size / 2 * size_of(args.rope.dtype) <= 512 &&
          is_aligned(args.weight) && rope_cuda_v1_accepts(args.rope, target);
 }
-
-}  // namespace
 
 const Ladder<RmsNormRopeArgs> rms_norm_rope_ladder(
     "rms_norm_rope",

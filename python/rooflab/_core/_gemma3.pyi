@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import rooflab._core
 import typing
-__all__: list[str] = ['Attention', 'DecodeStep', 'KvCache', 'Layer', 'Mlp', 'decode', 'forward']
+__all__: list[str] = ['Attention', 'DecodeStep', 'KvCache', 'Layer', 'Mlp', 'decode', 'forward', 'rms_norm_rope_append']
 class KvCache:
     """
     The keys and values of one layer.
@@ -55,4 +55,8 @@ def decode(steps: collections.abc.Sequence[DecodeStep], x: rooflab._core.Tensor,
 def forward(steps: collections.abc.Sequence[DecodeStep], x: rooflab._core.Tensor) -> rooflab._core.Tensor:
     """
     x (B, L, D) through layers with their caches, one after the other.
+    """
+def rms_norm_rope_append(q: rooflab._core.Tensor, k: rooflab._core.Tensor, v: rooflab._core.Tensor, q_weight: rooflab._core.Tensor, k_weight: rooflab._core.Tensor, cos: rooflab._core.Tensor, sin: rooflab._core.Tensor, k_cache: rooflab._core.Tensor, v_cache: rooflab._core.Tensor, position: rooflab._core.Tensor, eps: typing.SupportsFloat | typing.SupportsIndex, zero_centered: bool = False, variant: str = '') -> rooflab._core.Tensor:
+    """
+    rl.rms_norm_rope of q and k, and rl.kv_append of that k and of v. Returns q.
     """

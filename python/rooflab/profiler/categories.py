@@ -17,7 +17,7 @@ _BY_OP = {
     **dict.fromkeys(("matmul", "matmul_bias", "matmul_float32"), "gemm"),
     **dict.fromkeys(("attention", "gemma3_decode"), "attention"),
     **dict.fromkeys(("softmax", "log_softmax", "cross_entropy"), "softmax"),
-    **dict.fromkeys(("rms_norm", "rms_norm_add", "rms_norm_rope", "layer_norm"), "layernorm"),
+    **dict.fromkeys(("rms_norm", "rms_norm_add", "rms_norm_rope", "rms_norm_rope_append", "layer_norm"), "layernorm"),
     **dict.fromkeys(("rope", "gelu", "fused"), "elementwise"),
     "embedding": "embedding",
     **dict.fromkeys(("adamw", "sum_squares", "scale_tensors"), "optimizer"),

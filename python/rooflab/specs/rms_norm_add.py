@@ -4,7 +4,7 @@ import numpy as np
 
 import rooflab as rl
 
-from . import OpSpec, Sample, accumulator_roundoff, finite, itemsize, sum_roundings, unit_roundoff
+from . import ODD, OpSpec, Sample, accumulator_roundoff, finite, itemsize, sum_roundings, unit_roundoff
 from .rms_norm import SPEC as RMS_NORM
 from .softmax import BENCH_SHAPES, SMALLEST, row_samples, with_outliers
 
@@ -67,6 +67,7 @@ def _bench():
     for dtype in ("bfloat16", "float32"):
         for rows, d in BENCH_SHAPES:
             yield f"{rows}x{d}", dtype, ((rows, d), (rows, d), (d,), (d,)), {}
+    yield f"{ODD}64x640", "bfloat16", ((64, 640), (64, 640), (640,), (640,)), {}
 
 
 SPEC = OpSpec(
