@@ -3565,8 +3565,8 @@ class Tensor:
         """
         x with elements of src, or one number, at places along a dimension.
         
-        Two launches on the CPU, and four on a GPU, where the last element for each place is found first. Three for a
-        number.
+        Two launches on the CPU, and on a GPU where x is not long along `dim`; else four there, to find the last element for
+        each place. Three for a number.
         
         `x` is this tensor.
         
@@ -5915,6 +5915,10 @@ def _overlaps_itself(x: Tensor) -> bool:
 def _rand_at(state: tuple[typing.SupportsIndex, typing.SupportsIndex], shape: tuple[int, ...], *, dtype: typing.Any = 'float32', device: typing.Any = 'cpu') -> Tensor:
     """
     Like rand, from a position in a sequence that is not that of manual_seed.
+    """
+def _randperm(n: typing.SupportsIndex, state: tuple[typing.SupportsIndex, typing.SupportsIndex] | None = None, *, device: typing.Any = 'cpu') -> Tensor:
+    """
+    The integers below n in random order, from a position in a sequence or from that of manual_seed.
     """
 def _rebuild(values: typing.Any, dtype: typing.Any, device: typing.Any, requires_grad: bool, is_parameter: bool = False) -> Tensor:
     """

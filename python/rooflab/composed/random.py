@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -105,10 +106,14 @@ def uniform(*shape: int, generator: Generator | None, **where: Any) -> Tensor:
     """
     if generator is None:
         return _core.rand(*shape, **where)
+    return _next_of(generator, lambda state: _core._rand_at(state, shape, **where))
+
+
+def _next_of(generator: Generator, draw: Callable[[tuple[int, int]], Tensor]) -> Tensor:
     if not isinstance(generator, Generator):
         raise TypeError(f"[rand] generator: expected a Generator, got {type(generator).__name__}")
     seed, place = generator.get_state()
-    drawn = _core._rand_at((seed, place), shape, **where)
+    drawn = draw((seed, place))
     generator._move(seed, (place + 1) % 2**64)
     return drawn
 
@@ -148,7 +153,7 @@ def normal(*shape: int, generator: Generator | None, **where: Any) -> Tensor:
 
 @checked
 def randperm(n: int, *, generator: Generator | None = None, device: str = "cpu") -> Tensor:
-    """The integers below n in random order. Composed of two launches.
+    """The integers below n in random order; every order is equally likely. One launch on the CPU, a few on a GPU.
 
     Parameters
     ----------
@@ -167,7 +172,7 @@ def randperm(n: int, *, generator: Generator | None = None, device: str = "cpu")
     Raises
     ------
     ValueError
-        For a negative n.
+        For a negative n, and for 2**32 or more.
 
     Examples
     --------
@@ -175,7 +180,9 @@ def randperm(n: int, *, generator: Generator | None = None, device: str = "cpu")
     >>> sorted(rl.randperm(4).tolist())
     [0, 1, 2, 3]
     """
-    return _core.argsort(uniform(n, generator=generator, device=device, dtype="float64"))
+    if generator is None:
+        return _core._randperm(n, device=device)
+    return _next_of(generator, lambda state: _core._randperm(n, state, device=device))
 
 
 @checked
