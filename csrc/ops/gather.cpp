@@ -2,6 +2,7 @@
 #include "kernels/gather/gather.h"
 
 #include "core/range.h"
+#include "core/target.h"
 #include "core/tensor_check.h"
 #include "kernels/index_put/index_put.h"
 #include "kernels/scatter/scatter.h"
@@ -130,7 +131,8 @@ void run_scatter(const Call<Options>& call) {
   args.values = src.data();
   args.y = y.data();
   args.places = y.numel();
-  args.alike = std::all_of(args.value_strides, args.value_strides + args.at.ndim, [](int64_t s) { return s == 0; });
+  const auto lacks = [&](const int64_t* strides) { return std::count(strides, strides + args.at.ndim, 0); };
+  args.in_any_order = lacks(args.value_strides) == args.at.ndim || lacks(args.y_strides) == 0;
   args.dtype = y.dtype();
   run_rung(kernels::scatter_ladder, call, args);
 }
@@ -139,7 +141,10 @@ void run_scatter_add(const Call<Options>& call) {
   const Tensor &x = call.inputs[0], &index = call.inputs[1], &src = call.inputs[2], &y = call.outputs[0];
   const DType dtype = dtype_of_sums(src, y);
   const Tensor sums = dtype == y.dtype() ? y : Tensor::empty(y.shape(), dtype, y.device());
-  write_elements(x, sums);
+  // Where few sums of a wider dtype change, the CPU leaves the others out.
+  const bool is_sparse =
+      dtype != y.dtype() && 2 * src.numel() <= y.numel() && target_of(y.device()).kind == Device::Type::kCpu;
+  write_elements(x, is_sparse ? y : sums);
   if (src.numel() > 0) {
     const auto [y_strides, index_strides] = strides_of(call.options, sums, index);
     ScatterAddArgs args{};
@@ -147,12 +152,13 @@ void run_scatter_add(const Call<Options>& call) {
                       args.y_strides);
     args.src = src.data();
     args.y = sums.data();
+    args.rounded = is_sparse ? y.data() : nullptr;
     args.places = sums.numel();
     args.dtype = src.dtype();
     args.sums = dtype;
     run_rung(kernels::scatter_add_ladder, call, args);
   }
-  if (sums.data() != y.data()) write_elements(sums, y);
+  if (dtype != y.dtype() && !is_sparse) write_elements(sums, y);
 }
 
 void run_put(const Call<Options>& call) {

@@ -226,6 +226,25 @@ def test_scatter_keeps_the_last_of_many(dim, dtype, device):
         assert (found == (right != 0 if dtype == "bool" else right)).all()
 
 
+@pytest.mark.parametrize(
+    ("x", "index", "dim", "launches"),
+    [
+        ((500, 12288), (500, 64), 1, 2),
+        ((500, 12289), (500, 64), 1, 4),
+        ((384, 3000), (900, 3000), 0, 2),
+        ((4000, 3000), (900, 3000), 0, 4),
+        ((500, 12289), (500, 1), 1, 2),
+    ],
+)
+def test_scatter_finds_the_last_in_shared_memory(x, index, dim, launches):
+    """Lines of up to 12288 places fit there, and so do 8 of up to 1536 side by side; one element alone is the last."""
+    device = rl.meta("H200")
+    with rl.count() as counts:
+        places, values = rl.empty(*index, dtype="int64", device=device), rl.empty(*index, device=device)
+        rl.scatter(rl.empty(*x, device=device), dim, places, values)
+    assert counts.launches == launches
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 def test_what_is_put_in_its_place_keeps_its_sign(dtype):
     x, zero = rl.tensor([1.0, 2.0], dtype=dtype), rl.tensor([-0.0], dtype=dtype)

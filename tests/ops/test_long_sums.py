@@ -349,3 +349,16 @@ def test_many_alike_numbers_that_meet_in_few_places(dtype, device):
     assert_close(weights.grad, np.outer([n // 2 * each, 0, 0], np.ones(4)), rtol=rtol, atol=0)
     counted = rl.bincount(places, src, minlength=3)
     assert_close(counted, np.array(right), rtol=unit_roundoff("float32") * 1.01, atol=0)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_few_sums_of_16_bits_round_once(dtype, device):
+    """Where few places get something, only they are kept in float32: 600 ones reach 601, which 16 bits could not."""
+    x, places = rl.ones(5000, dtype=dtype, device=device), rl.tensor([7] * 600 + [4999], device=device)
+    ones = rl.ones(601, dtype=dtype, device=device)
+    with rl.count() as counts:
+        y = rl.scatter_add(x, 0, places, ones)
+    expected = np.ones(5000)
+    expected[[7, 4999]] = 601, 2
+    np.testing.assert_array_equal(to_float64(y), to_float64(rl.tensor(expected, dtype=dtype)))
+    assert counts.launches == (2 if device == "cpu" else 3)

@@ -34,14 +34,16 @@ bool checks_in_passing(const GatherArgs& args) {
 }
 
 // One element of x for each number of the index; the first of x for one that is out of range. Returns whether none is.
-template <class Word, class Index>
-bool pick_checked(Word* y, const Word* x, const Index* index, int64_t count, const IndexLayout& at) {
-  const auto from_end = static_cast<uint64_t>(at.from_end), values = from_end + static_cast<uint64_t>(at.limit);
+template <bool kFromEnd, class Word, class Index>
+[[gnu::always_inline]] inline bool pick_checked(Word* y, const Word* x, const Index* index, int64_t count,
+                                                const IndexLayout& at) {
+  const uint64_t from_end = kFromEnd ? static_cast<uint64_t>(at.from_end) : 0;
+  const uint64_t values = from_end + static_cast<uint64_t>(at.limit);
   bool are_inside = true;
   for (int64_t k = 0; k < count; ++k) {
     const bool is_inside = static_cast<uint64_t>(index[k]) + from_end < values;
     are_inside &= is_inside;
-    y[k] = x[is_inside ? place_of(index[k], at.from_end) : 0];
+    y[k] = x[is_inside ? place_of(index[k], static_cast<int64_t>(from_end)) : 0];
   }
   return are_inside;
 }
@@ -66,7 +68,8 @@ bool pick(const GatherArgs& args, int64_t begin, int64_t end) {
     if (index_step == 0 && x_step == 1)
       copy_words(y + i, x + place_of(*index, from_end) * step, run);
     else if (is_checked)
-      are_inside &= pick_checked(y + i, x, index, run, args.at);
+      are_inside &= from_end > 0 ? pick_checked<true>(y + i, x, index, run, args.at)
+                                 : pick_checked<false>(y + i, x, index, run, args.at);
     else
       for (int64_t k = 0; k < run; ++k) y[i + k] = x[k * x_step + place_of(index[k * index_step], from_end) * step];
     i += run;

@@ -4,6 +4,9 @@
 
 namespace rooflab::kernels {
 
-void index_put_cpu_v0_reference(const IndexPutArgs& args, Queue& queue) { put_values(args, queue); }
+void index_put_cpu_v0_reference(const IndexPutArgs& args, Queue& queue) {
+  check_indices(args.at, queue);  // before anything is written
+  put_values(args, queue);
+}
 
 }  // namespace rooflab::kernels

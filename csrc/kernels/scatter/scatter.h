@@ -19,9 +19,20 @@ struct ScatterArgs {
   void* y;                      // contiguous
   int64_t places;               // the elements of y
   int64_t y_strides[kMaxDims];  // 0 along the dimension that the index counts
-  bool alike;                   // the values are one number, so it does not matter which of them is the last
+  bool in_any_order;            // the values are one number, or no two of them go to one place
   DType dtype;
 };
+
+// How the GPU's v1 works: on lines, the elements that differ only along the dimension that the index counts. A block of
+// 256 threads has `lines` of them, which lie side by side if `across`, and keeps for each place of a line which element
+// is its last.
+struct ScatterPlan {
+  int dim;         // of at.sizes, along which a line's elements lie
+  int64_t blocks;  // 0: a line has too many places, or its elements lie along several dimensions
+  int lines;       // of a block; a power of two
+  bool across;
+};
+ScatterPlan scatter_plan(const ScatterArgs&);
 
 extern const Ladder<ScatterArgs> scatter_ladder;
 

@@ -4,6 +4,9 @@
 
 namespace rooflab::kernels {
 
-void scatter_cpu_v0_reference(const ScatterArgs& args, Queue& queue) { put_values(args, queue); }
+// y is new: where an error drops it, nobody sees what was written.
+void scatter_cpu_v0_reference(const ScatterArgs& args, Queue& queue) {
+  if (!put_values(args, queue)) check_indices(args.at, queue);  // names the first
+}
 
 }  // namespace rooflab::kernels

@@ -17,6 +17,7 @@ struct ScatterAddArgs {
   const void* src;
   int64_t src_strides[kMaxDims];
   void* y;                      // contiguous
+  void* rounded;                // CPU: in place of what y holds, of dtype; sums that change are put back there; or null
   int64_t places;               // the elements of y
   int64_t y_strides[kMaxDims];  // 0 along the scattered dimension
   DType dtype;                  // of src: floating, int64 or int32
