@@ -54,6 +54,9 @@ struct GatherArgs {
   DType dtype;
 };
 
+// The rows of x that a block of the GPU's v1b keeps in shared memory; 0 if it takes no such arguments.
+int gather_staged_rows(const GatherArgs& args);
+
 ROOFLAB_HOST_DEVICE OutOfRange out_of_range(const IndexLayout& at, int64_t number) {
   return {at.from_end > 0 ? OutOfRange::kIndexFromEnd : OutOfRange::kIndex, number, at.limit, at.dim, at.op};
 }

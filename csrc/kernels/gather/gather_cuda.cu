@@ -91,6 +91,34 @@ __global__ void __launch_bounds__(kThreads) gather_cuda_v1a_elements_kernel(cons
   }
 }
 
+// A block reads the rows that it chooses from once, and neighbours together; in shared memory it does not matter how
+// far apart the chosen ones are. Each number of the index is read once for all rows of the block.
+template <class Word>
+__global__ void __launch_bounds__(kThreads)
+    gather_cuda_v1b_staged_kernel(const __grid_constant__ GatherArgs args, int rows_of_block, bool aligned) {
+  extern __shared__ uint4 staged[];
+  Word* rows = reinterpret_cast<Word*>(staged);
+  const int64_t first = blockIdx.x * int64_t{rows_of_block}, limit = args.at.limit, columns = args.at.sizes[1];
+  const int count = static_cast<int>(min(args.at.sizes[0] - first, int64_t{rows_of_block}));
+  const int size = static_cast<int>(count * limit), whole = aligned ? size * int{sizeof(Word)} / 16 : 0;
+  const Word* x = static_cast<const Word*>(args.x) + first * limit;
+  Word* y = static_cast<Word*>(args.y) + first * columns;
+  overlap_launches();
+#pragma unroll 4
+  for (int i = threadIdx.x; i < whole; i += kThreads) staged[i] = reinterpret_cast<const uint4*>(x)[i];
+#pragma unroll 4
+  for (int i = whole * 16 / int{sizeof(Word)} + threadIdx.x; i < size; i += kThreads) rows[i] = x[i];
+  __syncthreads();
+  for (int64_t column = threadIdx.x; column < columns; column += kThreads) {
+    const int64_t number = index_at(args.at, column * args.at.strides[1]), place = place_of(number, args.at.from_end);
+    const bool is_inside = place >= 0 && place < limit;
+    if (!is_inside && first == 0) report(args.at.report, out_of_range(args.at, number));
+#pragma unroll 4
+    for (int row = 0; row < count; ++row)
+      y[row * columns + column] = is_inside ? rows[row * limit + place] : mark<Word>(args.dtype);
+  }
+}
+
 template <class Word>
 __global__ void __launch_bounds__(kThreads)
     gather_cuda_v2_rows_kernel(const __grid_constant__ GatherArgs args, const __grid_constant__ Strips strips) {
@@ -138,6 +166,19 @@ void gather_cuda_v2_rows(const GatherArgs& args, Queue& queue) {
     const Strips strips = strips_of<Word>(length, words.at.count / length);
     const LaunchShape shape = a_block_each(blocks_of(strips.count, kThreads >> strips.shift));
     queue.launch(gather_cuda_v2_rows_kernel<Word>, early(shape, queue), words, strips);
+  });
+}
+
+void gather_cuda_v1b_staged(const GatherArgs& args, Queue& queue) {
+  const int rows = gather_staged_rows(args);
+  const int64_t bytes_of_row = args.at.limit * size_of(args.dtype);
+  const LaunchShape shape{.grid = blocks_of(args.at.sizes[0], rows),
+                          .block = kThreads,
+                          .shared_bytes = (rows * bytes_of_row + 15) / 16 * 16};
+  const bool aligned = is_aligned(args.x) && rows * bytes_of_row % 16 == 0;
+  with_word(size_of(args.dtype), [&]<class Word>() {
+    if constexpr (sizeof(Word) <= 8)
+      queue.launch(gather_cuda_v1b_staged_kernel<Word>, early(shape, queue), args, rows, aligned);
   });
 }
 
