@@ -331,6 +331,12 @@ void run(ReduceArgs args, Queue& queue) {
     args.inner = args.outer, args.inner_stride = args.outer_stride;
     args.outer = 1;
   }
+  constexpr bool kKeepsType = kOp != ReduceOp::kVar && !(kIsInteger<T> && (is_sum(kOp) || kOp == ReduceOp::kProd));
+  if (kKeepsType && args.reduced == 1 && args.outer == 1 && args.inner_stride == 1)  // each result is its one element
+    return queue.parallel(args.inner, kElements, [&](int64_t begin, int64_t end, int) {
+      std::memcpy(static_cast<T*>(args.y) + begin, static_cast<const T*>(args.x) + begin,
+                  static_cast<size_t>(end - begin) * sizeof(T));
+    });
   const bool is_rows = args.inner_stride != 1 && args.reduced > kShortLine;  // which are read whole
   const int64_t columns_of_task = is_rows ? clamp(kElements / args.reduced, 1, kColumns) : kColumns;
   const int64_t groups_of_row = parts_of(args.inner, columns_of_task), groups = args.outer * groups_of_row;

@@ -86,6 +86,9 @@ def repeat(x: Tensor, *sizes: int | Sequence[int]) -> Tensor:
     return tile(x, times)
 
 
+_ALL, _BACKWARDS = slice(None), slice(None, None, -1)
+
+
 @checked
 def flip(x: Tensor, *dims: int | Sequence[int]) -> Tensor:
     """x in reverse order along dimensions. One launch.
@@ -119,7 +122,7 @@ def flip(x: Tensor, *dims: int | Sequence[int]) -> Tensor:
         raise ValueError(f"[flip] dims: expected each once, got {sizes_of('flip', dims)}")
     if not places or x.ndim == 0:
         return x.clone()
-    return x[tuple(slice(None, None, -1) if dim in places else slice(None) for dim in range(x.ndim))]
+    return x[tuple(_BACKWARDS if dim in places else _ALL for dim in range(max(places) + 1))]
 
 
 @checked
