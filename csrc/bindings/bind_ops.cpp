@@ -43,6 +43,8 @@ constexpr std::pair<const char*, const char*> kExamples[] = {
     {"relu", "rl.relu(rl.tensor([1.0, -2.0])).tolist()\n[1.0, 0.0]"},
     {"exp", "rl.exp(rl.tensor([0.0, 0.0])).tolist()\n[1.0, 1.0]"},
     {"log", "rl.log(rl.tensor([1.0, 1.0])).tolist()\n[0.0, 0.0]"},
+    {"log2", "rl.log2(rl.tensor([8.0, 0.5])).tolist()\n[3.0, -1.0]"},
+    {"log10", "rl.log10(rl.tensor([100.0, 1.0])).tolist()\n[2.0, 0.0]"},
     {"tanh", "rl.tanh(rl.tensor([0.0, 100.0])).tolist()\n[0.0, 1.0]"},
     {"sqrt", "rl.sqrt(rl.tensor([4.0, 9.0])).tolist()\n[2.0, 3.0]"},
     {"rsqrt", "rl.rsqrt(rl.tensor([4.0, 16.0])).tolist()\n[0.5, 0.25]"},
@@ -182,6 +184,8 @@ void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
                   end, weight, variant);
   define(m, tensor, "clamp", without_gil(&clamp), kClampDoc, py::arg("min") = py::none(), py::arg("max") = py::none(),
          variant);
+  m.def("nan_to_num", without_gil(&nan_to_num), py::arg("x"), py::arg("nan") = 0.0, py::arg("posinf") = py::none(),
+        py::arg("neginf") = py::none(), variant, kNanToNumDoc);
   m.def("cast", itself_or([](const Tensor& x, py::object dtype, std::string_view v) {
           const DType wanted = to_dtype(dtype);
           return run_without_gil([=] { return cast(x, wanted, v); });

@@ -64,6 +64,34 @@ Examples
 >>> rl.clamp(rl.tensor([-2.0, 0.5, 3.0]), 0, 1).tolist()
 [0.0, 0.5, 1.0])doc";
 
+constexpr const char* kNanToNumDoc = R"doc(x, but numbers in place of NaN and infinities, elementwise. One launch.
+
+Parameters
+----------
+x : Tensor
+    Of any shape, floating.
+nan : float
+    In place of NaN.
+posinf, neginf : float, optional
+    In place of the infinities; by default the largest and the smallest number of the dtype.
+variant : str
+    A rung of rl.variants("nan_to_num"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    Of the shape and dtype of `x`. The gradient is 0 where a number was put.
+
+Raises
+------
+ValueError
+    For integers and bool.
+
+Examples
+--------
+>>> rl.nan_to_num(rl.tensor([float("nan"), 1.0])).tolist()
+[0.0, 1.0])doc";
+
 constexpr const char* kLerpDoc =
     R"doc(start + weight (end - start), elementwise; shapes broadcast. One launch, 3 FLOPs per element.
 

@@ -103,8 +103,9 @@ const std::vector<std::pair<const char*, Policy>>& policies() {
       {"softmax", Policy::kFloat32},    {"log_softmax", Policy::kFloat32},  {"cross_entropy", Policy::kFloat32},
       {"rms_norm", Policy::kFloat32},   {"rms_norm_add", Policy::kFloat32}, {"rms_norm_rope", Policy::kFloat32},
       {"layer_norm", Policy::kFloat32}, {"exp", Policy::kFloat32},          {"log", Policy::kFloat32},
-      {"pow", Policy::kFloat32},        {"rsqrt", Policy::kFloat32},        {"sum", Policy::kFloat32},
-      {"mean", Policy::kFloat32},       {"cumsum", Policy::kFloat32},
+      {"log2", Policy::kFloat32},       {"log10", Policy::kFloat32},        {"pow", Policy::kFloat32},
+      {"rsqrt", Policy::kFloat32},      {"sum", Policy::kFloat32},          {"mean", Policy::kFloat32},
+      {"cumsum", Policy::kFloat32},
   };
   return table;
 }

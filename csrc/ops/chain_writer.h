@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <optional>
 
 #include "ops/elementwise.h"
 #include "ops/fusible.h"
@@ -21,6 +22,14 @@ inline int factors_of(const TracedCall& traced) {
   if (traced.inputs[0].storage < 0 || traced.inputs[1].storage >= 0) return 0;
   const double exponent = options->numbers[1].real;
   return exponent == 2 ? 2 : exponent == 3 ? 3 : 0;
+}
+
+// The number that replaces NaN in a call of nan_to_num, if it is not 0, which its instruction writes.
+inline std::optional<Scalar> number_for_nan(const TracedCall& traced) {
+  const auto* options = options_of<ElementwiseOptions>(*traced.call);
+  if (!options || options->op != ElementwiseOp::kNanToNum) return std::nullopt;
+  const bool is_zero = std::bit_cast<int64_t>(options->numbers[0].real) == 0;
+  return is_zero ? std::nullopt : std::optional(options->numbers[0]);
 }
 
 // The number as an element of the dtype.
@@ -152,7 +161,12 @@ class ChainWriter {
     }
     const bool makes_another = op == ElementwiseOp::kCast || kernels::is_comparison(op);
     const DType made = makes_another ? out_dtype : dtype;
-    return converted(instruction(op, dtype, made, inputs[0], inputs[1], inputs[2]), made, out_dtype);
+    int16_t value = instruction(op, dtype, made, inputs[0], inputs[1], inputs[2]);
+    if (const auto nan = number_for_nan(traced)) {
+      const int16_t is_nan = instruction(ElementwiseOp::kNe, dtype, DType::kBool, inputs[0], inputs[0]);
+      value = instruction(ElementwiseOp::kWhere, dtype, dtype, is_nan, number(*nan, dtype), value);
+    }
+    return converted(value, made, out_dtype);
   }
 
   // x * x or x * x * x, where a kernel that takes any exponent would hold the code for all others, too.

@@ -110,6 +110,7 @@ void run_member(const Call<ElementwiseOptions>& call) {
   args.out_dtype = out.dtype();
   args.count = out.numel();
   args.out = out.data();
+  args.number = call.options.numbers[0];
   for (int k = 0; k < kArity; ++k) {
     ElementwiseOperand& input = args.inputs[k];
     input.data = call.inputs[k].data();
@@ -191,10 +192,8 @@ void submit_into(ElementwiseOp op, std::initializer_list<Operand> operands, DTyp
   Call call(fills ? kFill : op_of(op), {}, {out}, {op, dtype, {}}, {}, variant);
   call.inputs.reserve(operands.size());
   for (const Operand& operand : operands) {
-    if (!operand.tensor) {
-      check_number(call.op->name, operand.scalar, dtype);
-      call.options.numbers[call.inputs.size()] = operand.scalar;
-    }
+    if (!operand.tensor) check_number(call.op->name, operand.scalar, dtype);
+    call.options.numbers[call.inputs.size()] = operand.scalar;
     call.inputs.push_back(operand.tensor ? *operand.tensor : Tensor());
   }
   const int64_t flops = kernels::info(op).flops() * out.numel();

@@ -9,7 +9,7 @@
 
 namespace rooflab {
 
-// An input: a tensor, or a number, which has no gradient.
+// An input: a tensor, or a number, which has no gradient. A tensor's number is that of nan_to_num.
 struct Operand {
   const Tensor* tensor;
   Scalar scalar;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "ops/activation_backward.h"
 #include "ops/arithmetic.h"
@@ -41,6 +42,8 @@ Tensor unary_gradient(ElementwiseOp op, const Tensor& dy, const Tensor& kept) {
     case kRelu: return elementwise(kReluBackward, dy, y);
     case kExp: return dy * y;
     case kLog: return dy / x;
+    case kLog2: return dy / (x * std::numbers::ln2);
+    case kLog10: return dy / (x * std::numbers::ln10);
     case kTanh: return elementwise(kTanhBackward, dy, y);
     case kSqrt: return 0.5 * dy / y;
     case kRsqrt: return -0.5 * dy * (y * y * y);

@@ -11,7 +11,8 @@ namespace rooflab {
 struct ElementwiseOptions {
   ElementwiseOp op;
   DType dtype;                    // what is computed in
-  std::array<Scalar, 3> numbers;  // each in place of the input of its number, where that is not defined
+  std::array<Scalar, 3> numbers;  // each in place of the input of its number, where that is not defined; the first of
+                                  // nan_to_num in place of NaN
 };
 
 struct GeluOptions {};

@@ -34,6 +34,9 @@ Tensor where(const Tensor& condition, Scalar a, Scalar b, std::string_view varia
 Tensor lerp(const Tensor& start, const Tensor& end, const Tensor& weight, std::string_view variant = {});
 Tensor lerp(const Tensor& start, const Tensor& end, Scalar weight, std::string_view variant = {});
 // With one bound it is maximum or minimum. Only elements between the bounds have a gradient.
+// `posinf` and `neginf` are by default the largest and the smallest number of the dtype.
+Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> posinf, std::optional<double> neginf,
+                  std::string_view variant = {});
 Tensor clamp(const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high, std::string_view variant = {});
 Tensor cast(const Tensor& x, DType dtype, std::string_view variant = {});  // x itself if it has the dtype already
 Tensor copy(const Tensor& x, std::string_view variant = {});               // the copy is contiguous

@@ -84,7 +84,7 @@ int chain_instructions(const TracedCall& traced) {
   for (size_t k = options->op == kWhere ? 1 : 0; k < traced.inputs.size(); ++k)
     casts += traced.inputs[k].storage >= 0 && traced.inputs[k].dtype != options->dtype;
   const bool makes_another = options->op == kCast || kernels::is_comparison(options->op);
-  const int made = std::max(factors_of(traced) - 1, 1);
+  const int made = number_for_nan(traced) ? 3 : std::max(factors_of(traced) - 1, 1);
   return made + casts + (!makes_another && traced.outputs[0].dtype != options->dtype);
 }
 
@@ -94,8 +94,9 @@ bool looks(const TracedCall& traced) {
 
 int chain_numbers(const TracedCall& traced) {
   if (is_gelu(traced)) return 1;
-  return static_cast<int>(
-      std::count_if(traced.inputs.begin(), traced.inputs.end(), [](const View& x) { return x.storage < 0; }));
+  const auto in_inputs =
+      std::count_if(traced.inputs.begin(), traced.inputs.end(), [](const View& x) { return x.storage < 0; });
+  return static_cast<int>(in_inputs) + (number_for_nan(traced) ? 1 : 0);
 }
 
 int reduced_dims(const TracedCall& traced) {

@@ -20,8 +20,8 @@ class autocast:
     ===============================================================  =============================================
     matmul, linear, attention                                        `dtype`
     softmax, log_softmax, cross_entropy, rms_norm, rms_norm_add,     float32
-    rms_norm_rope, layer_norm, exp, log, pow, rsqrt, sum, mean,
-    cumsum
+    rms_norm_rope, layer_norm, exp, log, log2, log10, pow, rsqrt,
+    sum, mean, cumsum
     all others                                                       their operands' dtype; the widest of several
     ===============================================================  =============================================
 

@@ -1,5 +1,7 @@
 """What compiled functions count: launches, bytes and memory, before and after; and which calls share a launch."""
 
+import math
+
 import pytest
 from compiler.functions import counted, gelu_of_eight, mlp
 
@@ -152,3 +154,12 @@ def test_intermediates_are_freed_when_they_were_read():
     before, _ = counted(chain, x, w)
     after, _ = counted(rl.compile(chain), x, w)
     assert after.peak_bytes <= before.peak_bytes
+
+
+@pytest.mark.parametrize("numbers", [(), (7.0, 1.0, 2.0), (math.inf, None, 0.0)])
+def test_nan_to_num_is_part_of_a_chain(numbers):
+    x = rl.tensor([math.nan, math.inf, -math.inf, 3.0])
+    f = rl.compile(lambda x: (x * 2).nan_to_num(*numbers) * 0.5)
+    f(x)
+    c, y = counted(f, x)
+    assert y.tolist() == ((x * 2).nan_to_num(*numbers) * 0.5).tolist() and c.launches == 1

@@ -19,7 +19,7 @@ def test_numpy_is_refused_what_is_not_counted():
 
 
 OURS = {  # functions of NumPy that rooflab computes, and by how many launches
-    "exp": 1, "log": 1, "sqrt": 1, "sin": 1, "cos": 1, "tanh": 1, "exp2": 1, "log2": 4, "log10": 4, "reciprocal": 1,
+    "exp": 1, "log": 1, "sqrt": 1, "sin": 1, "cos": 1, "tanh": 1, "exp2": 1, "log2": 1, "log10": 1, "reciprocal": 1,
     "floor": 1, "ceil": 1, "trunc": 1, "rint": 1, "fabs": 1, "absolute": 1, "negative": 1, "square": 1, "positive": 1,
     "maximum": 1, "minimum": 1, "logical_and": 3, "logical_or": 3, "logical_xor": 3, "logical_not": 1, "isnan": 1,
     "isinf": 2, "isfinite": 2, "add": 1, "subtract": 1, "multiply": 1, "divide": 1, "power": 1, "remainder": 1,

@@ -33,14 +33,25 @@ ROOFLAB_INLINE NativeDouble native_exp(NativeDouble x) {
   return p * (NativeDouble)((half + 1023) << 52) * (NativeDouble)((exponent - half + 1023) << 52);
 }
 
-// log(x) = e ln(2) + log(1 + f), with 1 + f in [sqrt(1/2), sqrt(2)). With s = f / (2 + f),
+// NaN where x < 0 or x is NaN.
+template <class Vector>
+ROOFLAB_INLINE Vector logarithm_or_limit(Vector x, Vector logarithm) {
+  const Vector zero = {}, infinity = zero + __builtin_inff();
+  logarithm = x > zero ? logarithm : x == zero ? -infinity : zero / zero;
+  return x == infinity ? infinity : logarithm;
+}
+
+// log(x) = e ln(2) + f + small, with 1 + f in [sqrt(1/2), sqrt(2)). With s = f / (2 + f),
 // log(1 + f) = 2 (s + s^3 / 3 + s^5 / 5 + ...), where 2 s = f - s f.
-ROOFLAB_INLINE NativeDouble native_log(NativeDouble x) {
+struct LogPartsDouble {
+  NativeDouble e, f, small;
+};
+ROOFLAB_INLINE LogPartsDouble log_parts(NativeDouble x) {
   constexpr int kTerms = 11;
   constexpr int64_t kRootOfHalf = 0x3fe6a09e667f3bcd, kMantissa = (int64_t{1} << 52) - 1;
-  const NativeDouble zero = {}, infinity = zero + __builtin_inf();
+  const NativeDouble zero = {};
   const NativeLong tiny = x < zero + 0x1p-1022;
-  // Now sqrt(1/2) is the start of a binade. Negative numbers wrap around; the end makes them NaN.
+  // Now sqrt(1/2) is the start of a binade. Negative numbers wrap around; logarithm_or_limit makes them NaN.
   const NativeLong bits = (NativeLong)(tiny ? x * 0x1p54 : x) - kRootOfHalf;
   const NativeLong exponent = (bits >> 52) - (tiny & 54);
   const NativeDouble e = (NativeDouble)((NativeLong)(zero + kWholeDouble) + exponent) - kWholeDouble;
@@ -48,11 +59,21 @@ ROOFLAB_INLINE NativeDouble native_log(NativeDouble x) {
   const NativeDouble s = f / (f + 2.0), square = s * s, half_square = f * f * 0.5;
   NativeDouble p = zero + 2.0 / (2 * kTerms + 1);
   for (int k = kTerms - 1; k >= 1; --k) p = native_fma(p, square, zero + 2.0 / (2 * k + 1));
-  // f - s f + s^3 (...) with the larger part of s f, f^2 / 2, apart.
-  const NativeDouble small = native_fma(s, native_fma(p, square, half_square), e * kLn2Rest);
-  NativeDouble result = native_fma(e, zero + kLn2, f - (half_square - small));
-  result = x > zero ? result : x == zero ? -infinity : zero / zero;  // NaN where x < 0 or x is NaN
-  return x == infinity ? infinity : result;
+  // -s f + s^3 (...) with the larger part of s f, f^2 / 2, apart.
+  return {e, f, native_fma(s, native_fma(p, square, half_square), -half_square)};
+}
+ROOFLAB_INLINE NativeDouble native_log(NativeDouble x) {
+  const auto [e, f, small] = log_parts(x);
+  const NativeDouble zero = {}, rest = native_fma(e, zero + kLn2Rest, small);
+  return logarithm_or_limit(x, native_fma(e, zero + kLn2, f + rest));
+}
+
+// Of another base: its logarithms of 2 and of Euler's number, each in two parts.
+ROOFLAB_INLINE NativeDouble native_log(NativeDouble x, double of_2, double of_2_rest, double of_e, double of_e_rest) {
+  const auto [e, f, small] = log_parts(x);
+  const NativeDouble zero = {}, unit = zero + of_e;
+  const NativeDouble rest = native_fma(f, zero + of_e_rest, native_fma(small, unit, e * of_2_rest));
+  return logarithm_or_limit(x, native_fma(e, zero + of_2, native_fma(f, unit, rest)));
 }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA

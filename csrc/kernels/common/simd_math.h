@@ -63,11 +63,14 @@ class Exp2 {
   NativeFloat polynomial_[kExp2Terms], lowest_, shifter_;
 };
 
-// log(x) = e ln(2) + log(m), m in [sqrt(1/2), sqrt(2)).
-ROOFLAB_INLINE NativeFloat native_log(NativeFloat x) {
-  const NativeFloat zero = {}, infinity = zero + __builtin_inff();
+// log(x) = e ln(2) + f + small, with 1 + f in [sqrt(1/2), sqrt(2)).
+struct LogParts {
+  NativeFloat e, f, small;
+};
+ROOFLAB_INLINE LogParts log_parts(NativeFloat x) {
+  const NativeFloat zero = {};
   const NativeInt tiny = x < zero + 0x1p-126f;
-  // Now sqrt(1/2) is the start of a binade. Negative numbers wrap around; the end makes them NaN.
+  // Now sqrt(1/2) is the start of a binade. Negative numbers wrap around; logarithm_or_limit makes them NaN.
   const NativeInt bits = (NativeInt)((NativeUint)(tiny ? x * 0x1p23f : x) - 0x3f3504f3u);
   const NativeInt exponent = (bits >> 23) - (tiny & 23);
   const NativeFloat e = __builtin_convertvector(exponent, NativeFloat);
@@ -81,11 +84,21 @@ ROOFLAB_INLINE NativeFloat native_log(NativeFloat x) {
   p = native_fma(p, f, zero - 0.250008104f);
   p = native_fma(p, f, zero + 0.333333167f);
   const NativeFloat square = f * f;
-  NativeFloat small = native_fma(p, square * f, e * 1.42860677e-6f);
-  small = native_fma(square, zero - 0.5f, small);
-  NativeFloat result = native_fma(e, zero + 0.693145752f, f + small);
-  result = x > zero ? result : x == zero ? -infinity : zero / zero;  // NaN where x < 0 or x is NaN
-  return x == infinity ? infinity : result;
+  return {e, f, native_fma(p, square * f, square * -0.5f)};
+}
+
+ROOFLAB_INLINE NativeFloat native_log(NativeFloat x) {
+  const auto [e, f, small] = log_parts(x);
+  const NativeFloat zero = {}, rest = native_fma(e, zero + 1.42860677e-6f, small);
+  return logarithm_or_limit(x, native_fma(e, zero + 0.693145752f, f + rest));
+}
+
+// Of another base: its logarithms of 2 and of Euler's number, each in two parts.
+ROOFLAB_INLINE NativeFloat native_log(NativeFloat x, float of_2, float of_2_rest, float of_e, float of_e_rest) {
+  const auto [e, f, small] = log_parts(x);
+  const NativeFloat zero = {}, unit = zero + of_e;
+  const NativeFloat rest = native_fma(f, zero + of_e_rest, native_fma(small, unit, e * of_2_rest));
+  return logarithm_or_limit(x, native_fma(e, zero + of_2, native_fma(f, unit, rest)));
 }
 
 // x + x^3 P(x^2) near 0, where 1 - 2 / (exp(2x) + 1) would cancel.
@@ -152,6 +165,16 @@ ROOFLAB_INLINE F32x16 log(F32x16 x) {
   return map(
       x, [](NativeFloat v) __attribute__((always_inline)) { return native_log(v); });
 }
+ROOFLAB_INLINE F32x16 log2(F32x16 x) {
+  return map(
+      x, [](NativeFloat v) __attribute__((always_inline)) { return native_log(v, 1, 0, 1.44269502f, 1.92596303e-8f); });
+}
+ROOFLAB_INLINE F32x16 log10(F32x16 x) {
+  return map(
+      x, [](NativeFloat v) __attribute__((always_inline)) {
+        return native_log(v, 0.301025391f, 4.60503907e-6f, 0.434294492f, -1.010305e-8f);
+      });
+}
 ROOFLAB_INLINE F32x16 tanh(F32x16 x) {
   return map(
       x, [](NativeFloat v) __attribute__((always_inline)) { return native_tanh(v); });
@@ -166,6 +189,18 @@ ROOFLAB_INLINE F64x8 exp(F64x8 x) {
 ROOFLAB_INLINE F64x8 log(F64x8 x) {
   return map(
       x, [](NativeDouble v) __attribute__((always_inline)) { return native_log(v); });
+}
+ROOFLAB_INLINE F64x8 log2(F64x8 x) {
+  return map(
+      x, [](NativeDouble v) __attribute__((always_inline)) {
+        return native_log(v, 1, 0, 0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56);
+      });
+}
+ROOFLAB_INLINE F64x8 log10(F64x8 x) {
+  return map(
+      x, [](NativeDouble v) __attribute__((always_inline)) {
+        return native_log(v, 0x1.34413509f6p-2, 0x1.9fef311f12b36p-42, 0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57);
+      });
 }
 ROOFLAB_INLINE F64x8 tanh(F64x8 x) {
   return map_lanes(x, [](double v) { return __builtin_tanh(v); });

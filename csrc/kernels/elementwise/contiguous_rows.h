@@ -59,6 +59,7 @@ void compute_rows(const ElementwiseArgs& args, const int64_t (&offsets)[4], int6
     return RowInput<T>(args.inputs[k], offsets[k], steps_of(args.ndim, args.inputs[k].strides));
   };
   RowInput<T> a = open(0), b = open(kArity > 1 ? 1 : 0), c = open(kArity - 1);
+  const SimdOf<T> number = scalar_as<typename ComputeOf<T>::type>(args.number);
   T* out = static_cast<T*>(args.out) + offsets[3];
   const int64_t out_step = steps_of(args.ndim, args.out_strides).row;
   for (int64_t row = 0; row < rows; ++row, out += out_step) {
@@ -66,7 +67,7 @@ void compute_rows(const ElementwiseArgs& args, const int64_t (&offsets)[4], int6
     const auto part = [&](int64_t i, int64_t end) __attribute__((always_inline)) {
       for (; i < end; i += kLanes) {
         const int64_t n = smaller(end - i, kLanes);
-        store(out + i, evaluate<kOp>(a.at(i, n), b.at(i, n), c.at(i, n)), n);
+        store(out + i, evaluate<kOp>(a.at(i, n), b.at(i, n), c.at(i, n), number), n);
       }
     };
     int64_t i = streaming ? smaller(elements_to_line(out), run) : 0;
@@ -77,7 +78,7 @@ void compute_rows(const ElementwiseArgs& args, const int64_t (&offsets)[4], int6
       if (streaming && kArity > 2) c.prefetch(i);
       write_line(
           out + i, streaming, [&](int64_t lane) __attribute__((always_inline)) {
-            return evaluate<kOp>(a.at(i + lane), b.at(i + lane), c.at(i + lane));
+            return evaluate<kOp>(a.at(i + lane), b.at(i + lane), c.at(i + lane), number);
           });
     }
     part(i, run);

@@ -3,8 +3,8 @@
 // and a line in functors.h.
 //
 // FLOPs: one per element (geglu 9 and swiglu 2: those of gelu and silu, and a product; clamp 2; lerp 3; casts, copies,
-// where and comparisons none). Compulsory bytes: every input element and every output element once. Roof: memory
-// bandwidth everywhere, as long as the arrays do not fit in cache.
+// where, nan_to_num and comparisons none). Compulsory bytes: every input element and every output element once. Roof:
+// memory bandwidth everywhere, as long as the arrays do not fit in cache.
 #pragma once
 
 #include <array>
@@ -45,6 +45,8 @@ enum class ElementwiseOp : uint8_t {
   kRelu,
   kExp,
   kLog,
+  kLog2,
+  kLog10,
   kTanh,
   kSqrt,
   kRsqrt,
@@ -67,7 +69,8 @@ enum class ElementwiseOp : uint8_t {
   kGt,
   kGe,  // two inputs, result is bool
   kClamp,
-  kLerp,  // three inputs
+  kLerp,
+  kNanToNum,  // three inputs
   kWhere,
   kCast,
   kCopy,  // data movement
@@ -130,6 +133,8 @@ inline constexpr auto kElementwiseOps = [] {
       {kRelu, "relu", 1, kNumeric, "max(x, 0)"},
       {kExp, "exp", 1, kFloating, "e to the power x"},
       {kLog, "log", 1, kFloating, "natural logarithm of x"},
+      {kLog2, "log2", 1, kFloating, "logarithm of x to the base 2, exact for powers of 2"},
+      {kLog10, "log10", 1, kFloating, "logarithm of x to the base 10"},
       {kTanh, "tanh", 1, kFloating, "hyperbolic tangent of x"},
       {kSqrt, "sqrt", 1, kFloating, "square root of x"},
       {kRsqrt, "rsqrt", 1, kFloating, "1 / sqrt(x)"},
@@ -153,6 +158,7 @@ inline constexpr auto kElementwiseOps = [] {
       {kGe, "ge", 2, kAny, "a >= b"},
       {kClamp, "clamp", 3, kNumeric, "x, but no less than min and no more than max; max where min is larger"},
       {kLerp, "lerp", 3, kFloating, "start + weight * (end - start); exactly end for a weight of 1"},
+      {kNanToNum, "nan_to_num", 3, kFloating, "x, but numbers in place of NaN and infinities"},
       {kWhere, "where", 3, kAny, "a where the condition holds, else b"},
       {kCast, "cast", 1, kAny, "x in another dtype"},
       {kCopy, "copy", 1, kAny, "x, moved as it is"},
@@ -195,9 +201,10 @@ struct ElementwiseArgs {
   DType dtype;  // what is computed in; each input of another dtype is converted to it first. where: of a and b; its
                 // condition, inputs[0], is bool
   DType out_dtype;
-  int ndim;       // dimensions after merging: neighbours that are evenly spaced in all arrays are one;
-                  // at least 1
-  int64_t count;  // elements of out
+  ElementwiseScalar number;  // nan_to_num: in place of NaN. Its inputs are x and what replaces inf and -inf
+  int ndim;                  // dimensions after merging: neighbours that are evenly spaced in all arrays are one;
+                             // at least 1
+  int64_t count;             // elements of out
   int64_t sizes[kMaxDims];
   ElementwiseOperand inputs[3];  // info(op).arity of them
   void* out;

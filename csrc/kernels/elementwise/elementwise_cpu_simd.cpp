@@ -29,10 +29,11 @@ void arithmetic_block(const void* const* in, void* out, int64_t n, unsigned) {
   T* to = static_cast<T*>(out);
   if constexpr (std::is_floating_point_v<T>) {
     constexpr int kLanes = Simd<T>::kLanes;
+    const Simd<T> number = scalar_as<T>(*static_cast<const ElementwiseScalar*>(in[3]));
     int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) store(to + i, evaluate<kOp>(load(a + i), load(b + i), load(c + i)));
+    for (; i + kLanes <= n; i += kLanes) store(to + i, evaluate<kOp>(load(a + i), load(b + i), load(c + i), number));
     const int64_t rest = n - i;
-    if (rest > 0) store(to + i, evaluate<kOp>(load(a + i, rest), load(b + i, rest), load(c + i, rest)), rest);
+    if (rest > 0) store(to + i, evaluate<kOp>(load(a + i, rest), load(b + i, rest), load(c + i, rest), number), rest);
   } else if constexpr (std::is_same_v<T, bool>) {
     bitwise_block<kOp>(static_cast<const uint8_t*>(in[0]), static_cast<const uint8_t*>(in[info(kOp).arity - 1]),
                        static_cast<uint8_t*>(out), n);
@@ -184,8 +185,9 @@ struct StagedArrays {
   // Elements [begin, begin + n), where block(k) gives those of input k.
   template <class Block>
   ROOFLAB_INLINE void compute(int64_t begin, int64_t n, Block block) {
-    const void* blocks[3];
+    const void* blocks[4];
     for (int k = 0; k < op.arity; ++k) blocks[k] = block(k);
+    blocks[3] = &op.args.number;
     op.kernel(blocks, output.target(begin), n, op.truths);
     output.commit(begin, n);
   }

@@ -50,7 +50,7 @@ struct ElementwiseLaunch {
   int64_t count;        // elements of out
   void* out;            // and the rest, as in args
   const void* data[3];  // of the inputs
-  int64_t numbers[3];   // scalars, in the type that is computed in
+  int64_t numbers[3];   // scalars, in the type that is computed in; the first is that of nan_to_num
   ElementwiseArgs args;
   Divider dividers[kMaxDims];
 };
@@ -166,7 +166,7 @@ __device__ __forceinline__ Out result(const ElementwiseLaunch& launch, A a, B b,
   else if constexpr (kOp == ElementwiseOp::kCopy || kOp == ElementwiseOp::kCast)
     return narrow<Out>(a);
   else
-    return narrow<Out>(evaluate<kOp>(a, info(kOp).arity > 1 ? b : a, c));
+    return narrow<Out>(evaluate<kOp>(a, info(kOp).arity > 1 ? b : a, c, reinterpret_cast<const A&>(launch.numbers[0])));
 }
 
 // One thread computes kWidth neighbouring elements of out.
@@ -336,11 +336,13 @@ inline ElementwiseLaunch prepared(const ElementwiseArgs& args) {
 template <ElementwiseOp kOp, class First, class In, class Out>
 void launch_elementwise(const ElementwiseArgs& args, Queue& queue, ElementwiseRung rung) {
   ElementwiseLaunch launch = prepared(args);
+  const auto set_number = [&](int k, const ElementwiseScalar& scalar) {
+    const compute_t<In> number = scalar_as<compute_t<In>>(scalar);
+    std::memcpy(&launch.numbers[k], &number, sizeof(number));
+  };
   for (int k = 0; k < info(kOp).arity; ++k)
-    if (args.inputs[k].data == nullptr) {
-      const compute_t<In> number = scalar_as<compute_t<In>>(args.inputs[k].scalar);
-      std::memcpy(&launch.numbers[k], &number, sizeof(number));
-    }
+    if (args.inputs[k].data == nullptr) set_number(k, args.inputs[k].scalar);
+  if (kOp == ElementwiseOp::kNanToNum) set_number(0, args.number);
   const auto start = [&](auto kernel, int threads, int64_t each) {
     const int64_t per_block = threads * each;
     queue.launch(kernel, early({(args.count + per_block - 1) / per_block, threads}, queue), launch);

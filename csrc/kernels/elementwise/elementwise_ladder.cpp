@@ -74,7 +74,7 @@ bool elementwise_cpu_v2_accepts(const ElementwiseArgs& args, const Target&) {
   if (is_mixed(args)) return false;
   const bool copies = args.op == ElementwiseOp::kCopy;
   const bool computes =
-      args.op < ElementwiseOp::kEq || args.op == ElementwiseOp::kClamp || args.op == ElementwiseOp::kLerp;
+      args.op < ElementwiseOp::kEq || (args.op >= ElementwiseOp::kClamp && args.op < ElementwiseOp::kWhere);
   const int inner = args.ndim - 1;
   if (copies)
     return inner == 0 && args.inputs[0].data != nullptr && args.inputs[0].strides[0] == 1 && args.out_strides[0] == 1 &&
@@ -103,7 +103,8 @@ bool is_light(ElementwiseOp op) {
     case ElementwiseOp::kRelu:
     case ElementwiseOp::kPrelu:
     case ElementwiseOp::kClamp:
-    case ElementwiseOp::kLerp: return true;
+    case ElementwiseOp::kLerp:
+    case ElementwiseOp::kNanToNum: return true;
     default: return false;
   }
 }

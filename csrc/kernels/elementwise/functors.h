@@ -119,6 +119,35 @@ ROOFLAB_HOST_DEVICE T lerp_of(T start, T end, T weight) {
   return select(is_near, start, end) + select(is_near, weight, weight - T(1)) * (end - start);
 }
 
+// The exponent's share is added last and has few digits, so that powers of 10 give whole numbers, which log10f misses.
+template <class T>
+ROOFLAB_HOST_DEVICE T log10_of(T a) {
+#ifdef __CUDA_ARCH__
+  if constexpr (std::is_same_v<T, float>) {
+    const bool is_tiny = a < 0x1p-126f;
+    const int bits = __float_as_int(is_tiny ? a * 0x1p23f : a) - 0x3f3504f3;  // now sqrt(1/2) starts a binade
+    const float e = static_cast<float>((bits >> 23) - (is_tiny ? 23 : 0));
+    const float f = __int_as_float((bits & 0x7fffff) + 0x3f3504f3) - 1.0f;
+    constexpr float kTerms[] = {-0.0785961871f, 0.128816544f, -0.131287552f, 0.14181191f,
+                                -0.166245539f,  0.200022863f, -0.250008104f, 0.333333167f};
+    float p = 0;
+    for (const float term : kTerms) p = fmaf(p, f, term);
+    const float square = f * f, small = fmaf(p, square * f, square * -0.5f);
+    const float rest = fmaf(f, -1.010305e-8f, fmaf(small, 0.434294492f, e * 4.60503907e-6f));
+    const float found = fmaf(e, 0.301025391f, fmaf(f, 0.434294492f, rest));
+    return a == 0.0f ? -INFINITY : a > 0.0f ? (a < INFINITY ? found : a) : NAN;
+  }
+#endif
+  using std::log10;
+  return log10(a);
+}
+
+template <class T>
+ROOFLAB_HOST_DEVICE T nan_to_num_of(T a, T high, T low, T nan) {
+  const T finite = select(a == T(INFINITY), high, select(a == T(-INFINITY), low, a));
+  return select(a != a, nan, finite);
+}
+
 // gelu(a) in its tanh form: 0.5 (1 + tanh(u)) is the sigmoid of 2u.
 template <class T>
 ROOFLAB_HOST_DEVICE T gelu_of(T a) {
@@ -246,7 +275,7 @@ ROOFLAB_HOST_DEVICE T evaluate_integer(T a, T b) {
 template <ElementwiseOp kOp, class T>
 ROOFLAB_HOST_DEVICE T evaluate_floating(T a, T b) {
   using enum ElementwiseOp;
-  using std::abs, std::exp, std::log, std::tanh, std::sqrt, std::sin, std::cos;
+  using std::abs, std::exp, std::log, std::log2, std::tanh, std::sqrt, std::sin, std::cos;
   using std::floor, std::ceil, std::trunc, std::rint;
   if constexpr (kOp == kAdd) return a + b;
   if constexpr (kOp == kSub) return a - b;
@@ -262,6 +291,8 @@ ROOFLAB_HOST_DEVICE T evaluate_floating(T a, T b) {
   if constexpr (kOp == kRelu) return select(a < T(0), T(0), a);
   if constexpr (kOp == kExp) return exp(a);
   if constexpr (kOp == kLog) return log(a);
+  if constexpr (kOp == kLog2) return log2(a);
+  if constexpr (kOp == kLog10) return log10_of(a);
   if constexpr (kOp == kTanh) return tanh(a);
   if constexpr (kOp == kSqrt) return sqrt(a);
   if constexpr (kOp == kRsqrt) return inverse_sqrt(a);
@@ -314,14 +345,16 @@ ROOFLAB_HOST_DEVICE T evaluate(T a, T b) {
     return evaluate_floating<kOp>(a, b);
 }
 
-// Of an op with up to three inputs. Those that it does not have may be anything.
+// Of an op with up to three inputs, and the number of nan_to_num. Those that it does not have may be anything.
 template <ElementwiseOp kOp, class T>
-ROOFLAB_HOST_DEVICE T evaluate(T a, T b, T c) {
+ROOFLAB_HOST_DEVICE T evaluate(T a, T b, T c, T number = T(0)) {
   using enum ElementwiseOp;
   if constexpr (kOp == kClamp)
     return evaluate<kMinimum>(evaluate<kMaximum>(a, b), c);
   else if constexpr (kOp == kLerp)
     return lerp_of(a, b, c);
+  else if constexpr (kOp == kNanToNum)
+    return nan_to_num_of(a, b, c, number);
   else
     return evaluate<kOp>(a, b);
 }
@@ -422,6 +455,8 @@ ROOFLAB_HOST_DEVICE void dispatch_arithmetic(ElementwiseOp op, F&& f) {
     case kRelu: return f.template operator()<kRelu>();
     case kExp: return f.template operator()<kExp>();
     case kLog: return f.template operator()<kLog>();
+    case kLog2: return f.template operator()<kLog2>();
+    case kLog10: return f.template operator()<kLog10>();
     case kTanh: return f.template operator()<kTanh>();
     case kSqrt: return f.template operator()<kSqrt>();
     case kRsqrt: return f.template operator()<kRsqrt>();
@@ -439,6 +474,7 @@ ROOFLAB_HOST_DEVICE void dispatch_arithmetic(ElementwiseOp op, F&& f) {
     case kBitwiseNot: return f.template operator()<kBitwiseNot>();
     case kClamp: return f.template operator()<kClamp>();
     case kLerp: return f.template operator()<kLerp>();
+    case kNanToNum: return f.template operator()<kNanToNum>();
     default: return;
   }
 }

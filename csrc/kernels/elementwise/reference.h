@@ -67,7 +67,8 @@ ROOFLAB_HOST_DEVICE void reference_number(const ElementwiseArgs& args, const int
     return store_as(args.out_dtype, args.out, offsets[3], static_cast<Compute>(values[0] == Compute(0)));
   dispatch_arithmetic(args.op, [&]<ElementwiseOp kOp>() {
     if constexpr (takes<Compute>(kOp))
-      store_as(args.out_dtype, args.out, offsets[3], evaluate<kOp>(values[0], values[1], values[2]));
+      store_as(args.out_dtype, args.out, offsets[3],
+               evaluate<kOp>(values[0], values[1], values[2], scalar_as<Compute>(args.number)));
   });
 }
 

@@ -283,6 +283,7 @@ ROOFLAB_INLINE auto with_computed_type(DType dtype, F f) {
 }  // namespace
 
 // out[0, n) from in[0], in[1], in[2], in the types that are computed in; a comparison is given by its outcomes.
+// in[3]: the number of nan_to_num, of type ElementwiseScalar.
 using BlockKernel = void (*)(const void* const* in, void* out, int64_t n, unsigned outcomes);
 BlockKernel block_kernel(ElementwiseOp op, DType dtype, DType out_dtype);  // elementwise_cpu_simd.cpp
 

@@ -54,7 +54,8 @@ class Step {
   }
 
   void run(const FusedInstruction& instruction, void* const* values, void* made, int64_t n) const {
-    const void* inputs[3];
+    const ElementwiseScalar number{};
+    const void* inputs[4] = {nullptr, nullptr, nullptr, &number};
     for (int k = 0; k < info(instruction.op).arity; ++k) inputs[k] = values[instruction.inputs[k]];
     kernel_(inputs, made, n, outcomes_);
     if (round_) round_(made, n);

@@ -20,7 +20,7 @@ from . import _gemma3
 from . import _compiler
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'ceil', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'elu', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'geglu_backward', 'gelu', 'gelu_backward', 'get_float32_matmul_precision', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'layer_norm_backward', 'le', 'lerp', 'linear', 'linspace', 'log', 'log_softmax', 'log_softmax_backward', 'logsigmoid', 'logsumexp', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'matmul_bias', 'matmul_float32', 'max', 'maximum', 'mean', 'median', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'nonzero', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'prelu', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'relu_backward', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_backward', 'rms_norm_rope', 'rope', 'round', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_float32_matmul_precision', 'set_num_threads', 'set_rng_state', 'sigmoid', 'sigmoid_backward', 'sign', 'silu', 'silu_backward', 'sin', 'softmax', 'softmax_backward', 'softplus', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'swiglu_backward', 'take_stacks', 'tanh', 'tanh_backward', 'tensor', 'topk', 'tril', 'triu', 'trunc', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'ceil', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'elu', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'geglu_backward', 'gelu', 'gelu_backward', 'get_float32_matmul_precision', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'layer_norm_backward', 'le', 'lerp', 'linear', 'linspace', 'log', 'log10', 'log2', 'log_softmax', 'log_softmax_backward', 'logsigmoid', 'logsumexp', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'matmul_bias', 'matmul_float32', 'max', 'maximum', 'mean', 'median', 'memory', 'meta', 'min', 'minimum', 'mul', 'nan_to_num', 'ne', 'neg', 'nonzero', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'prelu', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'relu_backward', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_backward', 'rms_norm_rope', 'rope', 'round', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_float32_matmul_precision', 'set_num_threads', 'set_rng_state', 'sigmoid', 'sigmoid_backward', 'sign', 'silu', 'silu_backward', 'sin', 'softmax', 'softmax_backward', 'softplus', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'swiglu_backward', 'take_stacks', 'tanh', 'tanh_backward', 'tensor', 'topk', 'tril', 'triu', 'trunc', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
 class OutOfMemoryError(MemoryError):
     """
     The device has no memory left; the message says what was asked for, and which ops hold how much.
@@ -2003,41 +2003,45 @@ class Tensor:
         """
     def log10(self) -> Tensor:
         """
-        The logarithm to the base 10. Four launches, two for float64.
+        logarithm of x to the base 10, elementwise. One launch.
         
-        The logarithm is taken in float64, so that powers of 10 of all other dtypes come out exactly.
-        
-        `x` is this tensor: (...); integers give float32.
+        `x` is this tensor: of any shape.
         
         Returns
         -------
         Tensor
-            (...).
+            Of the shape and dtype of `x`; float32 where a function of floats is given integers.
+        
+        Raises
+        ------
+        ValueError
+            For a dtype that the op is not defined for.
         
         Examples
         --------
-        >>> import rooflab as rl
-        >>> rl.tensor([100.0]).log10().tolist()
-        [2.0]
+        >>> rl.tensor([100.0, 1.0]).log10().tolist()
+        [2.0, 0.0]
         """
     def log2(self) -> Tensor:
         """
-        The logarithm to the base 2. Four launches, two for float64.
+        logarithm of x to the base 2, exact for powers of 2, elementwise. One launch.
         
-        The logarithm is taken in float64, so that powers of 2 of all other dtypes come out exactly.
-        
-        `x` is this tensor: (...); integers give float32.
+        `x` is this tensor: of any shape.
         
         Returns
         -------
         Tensor
-            (...).
+            Of the shape and dtype of `x`; float32 where a function of floats is given integers.
+        
+        Raises
+        ------
+        ValueError
+            For a dtype that the op is not defined for.
         
         Examples
         --------
-        >>> import rooflab as rl
-        >>> rl.tensor([8.0]).log2().tolist()
-        [3.0]
+        >>> rl.tensor([8.0, 0.5]).log2().tolist()
+        [3.0, -1.0]
         """
     def log_softmax(self, dim: typing.SupportsIndex = -1) -> Tensor:
         """
@@ -2763,9 +2767,9 @@ class Tensor:
         >>> rl.ones(2, 3).mv(rl.ones(3)).tolist()
         [3.0, 3.0]
         """
-    def nan_to_num(self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> Tensor:
+    def nan_to_num(self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None, variant: str = '') -> Tensor:
         """
-        x with numbers in place of NaN and infinities. Composed of six launches.
+        x with numbers in place of NaN and infinities. One launch.
         
         `x` is this tensor.
         
@@ -2775,11 +2779,13 @@ class Tensor:
             In place of NaN.
         posinf, neginf : float, optional
             In place of the infinities; by default the largest and smallest number of the dtype.
+        variant : str
+            A rung of rl.variants("nan_to_num"); the fastest when empty.
         
         Returns
         -------
         Tensor
-            (...); a copy of integers and bool.
+            (...); a copy of integers and bool. The gradient is 0 where a number was put.
         
         Raises
         ------
@@ -8109,6 +8115,60 @@ def log(x: Tensor, variant: str = '') -> Tensor:
     >>> rl.log(rl.tensor([1.0, 1.0])).tolist()
     [0.0, 0.0]
     """
+def log10(x: Tensor, variant: str = '') -> Tensor:
+    """
+    logarithm of x to the base 10, elementwise. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for.
+    
+    Examples
+    --------
+    >>> rl.log10(rl.tensor([100.0, 1.0])).tolist()
+    [2.0, 0.0]
+    """
+def log2(x: Tensor, variant: str = '') -> Tensor:
+    """
+    logarithm of x to the base 2, exact for powers of 2, elementwise. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for.
+    
+    Examples
+    --------
+    >>> rl.log2(rl.tensor([8.0, 0.5])).tolist()
+    [3.0, -1.0]
+    """
 def log_softmax(x: Tensor, dim: typing.SupportsIndex = -1, variant: str = '') -> Tensor:
     """
     The logarithm of softmax: x - log(sum(exp(x))) along a dimension.
@@ -8666,6 +8726,36 @@ def mul(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def mul(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
+def nan_to_num(x: Tensor, nan: typing.SupportsFloat | typing.SupportsIndex = 0.0, posinf: typing.SupportsFloat | typing.SupportsIndex | None = None, neginf: typing.SupportsFloat | typing.SupportsIndex | None = None, variant: str = '') -> Tensor:
+    """
+    x, but numbers in place of NaN and infinities, elementwise. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, floating.
+    nan : float
+        In place of NaN.
+    posinf, neginf : float, optional
+        In place of the infinities; by default the largest and the smallest number of the dtype.
+    variant : str
+        A rung of rl.variants("nan_to_num"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`. The gradient is 0 where a number was put.
+    
+    Raises
+    ------
+    ValueError
+        For integers and bool.
+    
+    Examples
+    --------
+    >>> rl.nan_to_num(rl.tensor([float("nan"), 1.0])).tolist()
+    [0.0, 1.0]
+    """
 @typing.overload
 def ne(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """

@@ -1,7 +1,7 @@
 """Functions under PyTorch's names that are composed of ops with kernels: counters count what runs."""
 
 from .conversions import as_tensor, finfo, from_numpy, iinfo, is_tensor
-from .elementwise import exp2, log2, log10, logical_and, logical_not, logical_or, logical_xor, reciprocal, square
+from .elementwise import exp2, logical_and, logical_not, logical_or, logical_xor, reciprocal, square
 from .places import diag, index_add, masked_select, scatter, trace, unique
 from .products import addmm, bmm, dot, mm, mv, outer
 from .random import Generator, bernoulli, multinomial, randperm
@@ -31,8 +31,6 @@ __all__ = [
     "iinfo",
     "index_add",
     "is_tensor",
-    "log2",
-    "log10",
     "logical_and",
     "logical_not",
     "logical_or",

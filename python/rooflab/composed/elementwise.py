@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 from .. import _core
 from .._core import Tensor
 from ._arguments import checked
 
 __all__ = [
     "exp2",
-    "log2",
-    "log10",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -77,66 +73,6 @@ def reciprocal(x: Tensor) -> Tensor:
     [0.5, 0.25]
     """
     return 1 / x
-
-
-@checked
-def log2(x: Tensor) -> Tensor:
-    """The logarithm to the base 2. Four launches, two for float64.
-
-    The logarithm is taken in float64, so that powers of 2 of all other dtypes come out exactly.
-
-    Parameters
-    ----------
-    x : Tensor
-        (...); integers give float32.
-
-    Returns
-    -------
-    Tensor
-        (...).
-
-    Raises
-    ------
-    TypeError
-        For anything but a tensor.
-
-    Examples
-    --------
-    >>> import rooflab as rl
-    >>> rl.log2(rl.tensor([8.0])).tolist()
-    [3.0]
-    """
-    return _log(x, 2)
-
-
-@checked
-def log10(x: Tensor) -> Tensor:
-    """The logarithm to the base 10. Four launches, two for float64.
-
-    The logarithm is taken in float64, so that powers of 10 of all other dtypes come out exactly.
-
-    Parameters
-    ----------
-    x : Tensor
-        (...); integers give float32.
-
-    Returns
-    -------
-    Tensor
-        (...).
-
-    Raises
-    ------
-    TypeError
-        For anything but a tensor.
-
-    Examples
-    --------
-    >>> import rooflab as rl
-    >>> rl.log10(rl.tensor([100.0])).tolist()
-    [2.0]
-    """
-    return _log(x, 10)
 
 
 @checked
@@ -280,11 +216,6 @@ def logical_not(x: Tensor) -> Tensor:
     [True, False]
     """
     return ~x if x.dtype == _core.bool_ else x == 0
-
-
-def _log(x: Tensor, base: int) -> Tensor:
-    result = _core.log(x.to("float64")) / math.log(base)
-    return result if x.dtype == _core.float64 else result.to(x.dtype if x.dtype.is_floating_point else "float32")
 
 
 def true_of(x: Tensor) -> Tensor:

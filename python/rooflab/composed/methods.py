@@ -18,7 +18,7 @@ from .ufuncs import array_ufunc
 __all__: list[str] = []
 
 _SHARED = {  # functions that are methods too
-    elementwise: "exp2 log10 log2 logical_and logical_not logical_or logical_xor reciprocal square",
+    elementwise: "exp2 logical_and logical_not logical_or logical_xor reciprocal square",
     places: "diag index_add masked_select scatter trace unique",
     products: "addmm bmm dot mm mv outer",
     random: "bernoulli multinomial",

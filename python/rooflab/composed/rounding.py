@@ -1,10 +1,6 @@
-"""Numbers rounded to digits, signs of bools too, and numbers in place of NaN, composed of ops that have kernels."""
+"""Numbers rounded to digits, and what ops of floats give for other dtypes, composed of ops that have kernels."""
 
 from __future__ import annotations
-
-import math
-
-import ml_dtypes
 
 from .. import _core
 from .._core import Tensor
@@ -97,8 +93,10 @@ def sign(x: Tensor, variant: str = "") -> Tensor:
 
 
 @checked
-def nan_to_num(x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    """x with numbers in place of NaN and infinities. Composed of six launches.
+def nan_to_num(
+    x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None, variant: str = ""
+) -> Tensor:
+    """x with numbers in place of NaN and infinities. One launch.
 
     Parameters
     ----------
@@ -108,11 +106,13 @@ def nan_to_num(x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf:
         In place of NaN.
     posinf, neginf : float, optional
         In place of the infinities; by default the largest and smallest number of the dtype.
+    variant : str
+        A rung of rl.variants("nan_to_num"); the fastest when empty.
 
     Returns
     -------
     Tensor
-        (...); a copy of integers and bool.
+        (...); a copy of integers and bool. The gradient is 0 where a number was put.
 
     Raises
     ------
@@ -127,7 +127,5 @@ def nan_to_num(x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf:
     """
     if not x.dtype.is_floating_point:
         return x.clone()
-    largest = float(ml_dtypes.finfo(str(x.dtype)).max)
-    filled = x.masked_fill(_core.isnan(x), nan)
-    filled = filled.masked_fill(x == math.inf, largest if posinf is None else posinf)
-    return filled.masked_fill(x == -math.inf, -largest if neginf is None else neginf)
+    infinities = [None if number is None else float(number) for number in (posinf, neginf)]
+    return _core.nan_to_num(x, float(nan), *infinities, variant)

@@ -18,7 +18,7 @@ __all__ = ["array_ufunc"]
 # What rooflab computes itself, so that it is counted, has a gradient and runs on any device.
 _OF_FLOATS: dict[Any, Callable] = {  # NumPy gives other dtypes for integers
     np.exp: _core.exp, np.log: _core.log, np.sqrt: _core.sqrt, np.sin: _core.sin, np.cos: _core.cos,
-    np.tanh: _core.tanh, np.exp2: elementwise.exp2, np.log2: elementwise.log2, np.log10: elementwise.log10,
+    np.tanh: _core.tanh, np.exp2: elementwise.exp2, np.log2: _core.log2, np.log10: _core.log10,
     np.reciprocal: elementwise.reciprocal, np.floor: _core.floor, np.ceil: _core.ceil, np.trunc: _core.trunc,
     np.rint: rounding.round, np.fabs: _core.abs,
 }  # fmt: skip

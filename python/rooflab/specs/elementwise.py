@@ -19,6 +19,8 @@ RANGES = {
     "pow": (0.1, 4),
     "div": (0.25, 150),
     "log": (1e-3, 6e4),
+    "log2": (1e-3, 6e4),
+    "log10": (1e-3, 6e4),
     "sqrt": (1e-3, 6e4),
     "rsqrt": (1e-3, 6e4),
     "relu_backward": (-1.5, 1.5),
@@ -152,6 +154,21 @@ def clamp_tails(rng, name):
         yield Sample(sample.label, (*sample.args, -0.5, 0.5))
 
 
+def nan_to_num_samples(rng, name, special=True):
+    for sample in unary_samples(rng, name, special):
+        for figures in ((-3.0, 5.0, 7.0), (0.0, 2.5, -2.5)):
+            yield Sample(f"{sample.label} {figures[0]}", (*sample.args, *figures))
+
+
+def nan_to_num_tails(rng, name):
+    for sample in unary_tails(rng, name):
+        yield Sample(sample.label, (*sample.args, -3.0, 5.0, 7.0))
+
+
+def nan_to_num(x, nan, posinf, neginf):
+    return np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
+
+
 def shape_of(operand) -> tuple[int, ...]:
     return operand.shape if isinstance(operand, np.ndarray) else ()
 
@@ -228,6 +245,10 @@ def lerp_bench():
         yield "16384x4096", dtype, ((16384, 4096), (16384, 4096), 0.25), {}
 
 
+def nan_to_num_bench():
+    yield from bench(1, 0.0, 1.0, -1.0)
+
+
 def copy_bench():
     yield from bench(1)
     for label, dtype, (shape,), kwargs in odd_rows(over=" turned"):
@@ -278,6 +299,7 @@ TAILS = {
     gated_samples: gated_tails,
     clamp_samples: clamp_tails,
     lerp_samples: lerp_tails,
+    nan_to_num_samples: nan_to_num_tails,
 }
 TABLES = {"cpu": ("16384x4096 float32",), "cuda": ("16384x4096 bfloat16", "16384x4096 float32")}
 
@@ -289,6 +311,8 @@ UNARY = {
     "relu": (lambda x: np.where(x < 0, 0, x), 0),
     "exp": (np.exp, 4),
     "log": (np.log, 4),
+    "log2": (np.log2, 4),
+    "log10": (np.log10, 4),
     "tanh": (np.tanh, 4),
     "sqrt": (np.sqrt, 1),
     "rsqrt": (lambda x: 1 / np.sqrt(x), 4),
@@ -369,6 +393,7 @@ SPECS = [
         "clamp", clamp_samples, lambda x, low, high: np.minimum(np.maximum(x, low), high), flops=2, bench=clamp_bench
     ),
     describe("lerp", lerp_samples, lerp, roundings=4, flops=3, tolerance=lerp_rounding, bench=lerp_bench),
+    describe("nan_to_num", nan_to_num_samples, nan_to_num, flops=0, bench=nan_to_num_bench),
     describe("where", where_samples, np.where, flops=0),
     describe(
         "copy",

@@ -16,14 +16,14 @@ from rooflab.compiler.program import FunctionProgram
 
 _FUNCTIONS = """
 _rebuild tensor add sub mul div pow maximum minimum floor_divide remainder prelu elu geglu swiglu relu_backward
-tanh_backward sigmoid_backward bitwise_and bitwise_or bitwise_xor neg abs relu exp log tanh sqrt rsqrt sin cos sigmoid
-silu softplus logsigmoid floor ceil trunc round sign bitwise_not eq ne lt le gt ge where cast copy sum mean amax amin
-prod matmul matmul_bias matmul_float32 gelu softmax rms_norm layer_norm cat embedding gather index_select scatter_add
-tril triu nonzero argmax argmin sort argsort topk cumsum max min logsumexp _sort_values _searchsorted _scatter median
-linear log_softmax flatten squeeze unsqueeze stack split chunk repeat_interleave einsum cross_entropy
-cross_entropy_backward adamw var std all any isnan isinf isfinite isclose allclose clamp lerp masked_fill empty zeros
-ones randn rand full randint arange manual_seed set_rng_state empty_like zeros_like ones_like rand_like randn_like
-full_like linspace eye attention attention_backward attention_mask rms_norm_backward layer_norm_backward
+tanh_backward sigmoid_backward bitwise_and bitwise_or bitwise_xor neg abs relu exp log log2 log10 tanh sqrt rsqrt sin
+cos sigmoid silu softplus logsigmoid floor ceil trunc round sign bitwise_not eq ne lt le gt ge where cast copy sum mean
+amax amin prod matmul matmul_bias matmul_float32 gelu softmax rms_norm layer_norm cat embedding gather index_select
+scatter_add tril triu nonzero argmax argmin sort argsort topk cumsum max min logsumexp _sort_values _searchsorted
+_scatter median linear log_softmax flatten squeeze unsqueeze stack split chunk repeat_interleave einsum cross_entropy
+cross_entropy_backward adamw var std all any isnan isinf isfinite isclose allclose clamp lerp nan_to_num masked_fill
+empty zeros ones randn rand full randint arange manual_seed set_rng_state empty_like zeros_like ones_like rand_like
+randn_like full_like linspace eye attention attention_backward attention_mask rms_norm_backward layer_norm_backward
 softmax_backward log_softmax_backward gelu_backward silu_backward geglu_backward swiglu_backward rope rms_norm_rope
 rms_norm_add kv_append _autograd.set_grad_enabled _autograd.checkpoint _autograd.record_function _autograd.grad
 _autocast.begin _autocast.end _gemma3.forward _gemma3.decode cuda.synchronize cuda.launch_empty _rand_at _randperm
@@ -35,10 +35,10 @@ __isub__ __mul__ __rmul__ __imul__ __truediv__ __rtruediv__ __itruediv__ __pow__
 __rfloordiv__ __ifloordiv__ __mod__ __rmod__ __imod__ __and__ __rand__ __iand__ __or__ __ror__ __ior__ __xor__ __rxor__
 __ixor__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ add_ sub_ mul_ div_ __neg__ __pos__ __abs__ __invert__ matmul
 __matmul__ __rmatmul__ __contains__ item __iter__ __bool__ __float__ __int__ __index__ __format__ __copy__ __deepcopy__
-requires_grad_ retain_grad detach backward numpy __array__ neg abs relu exp log tanh sqrt rsqrt sin cos sigmoid silu
-softplus logsigmoid lerp floor ceil trunc bitwise_not sum mean amax amin softmax gather index_select scatter_add tril
-triu nonzero argmax argmin sort argsort topk cumsum max min log_softmax split chunk repeat_interleave var std all any
-isnan isinf isfinite clamp masked_fill"""
+requires_grad_ retain_grad detach backward numpy __array__ neg abs relu exp log log2 log10 tanh sqrt rsqrt sin cos
+sigmoid silu softplus logsigmoid lerp floor ceil trunc bitwise_not sum mean amax amin softmax gather index_select
+scatter_add tril triu nonzero argmax argmin sort argsort topk cumsum max min log_softmax split chunk repeat_interleave
+var std all any isnan isinf isfinite clamp masked_fill"""
 _UNRECORDED = """
 is_grad_enabled set_cpu_blas meta get_rng_state variants ops add_library_directory take_stacks cpu_isa
 set_cpu_isa num_threads set_num_threads get_float32_matmul_precision set_float32_matmul_precision _strided
