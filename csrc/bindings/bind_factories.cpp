@@ -114,7 +114,12 @@ Value value_of(const char* op, const py::object& value) {
     const DType dtype = PyBool_Check(value.ptr())    ? DType::kBool
                         : PyIndex_Check(value.ptr()) ? DType::kInt64
                                                      : DType::kFloat32;
-    return {filled_with(py::detail::cast_op<Scalar>(caster)), dtype};
+    const Scalar number = py::detail::cast_op<Scalar>(caster);
+    const auto make = [op, number](const Shape& shape, DType dtype, Device device) {
+      check_number(op, number, dtype);
+      return filled_with(number)(shape, dtype, device);
+    };
+    return {make, dtype};
   }
   const Tensor number = value.cast<Tensor>();
   RL_CHECK(number.ndim() == 0, op, "value: expected one number, got a tensor of shape ", number.shape());

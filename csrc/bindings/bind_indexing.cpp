@@ -230,8 +230,18 @@ void register_indexing(py::module_& m, py::class_<Tensor>& tensor) {
   m.def("embedding", without_gil(&embedding), index, py::arg("weight"), variant, kEmbeddingDoc);
   define(m, tensor, "gather", without_gil(&gather), kGatherDoc, py::arg("dim"), index, variant);
   define(m, tensor, "index_select", without_gil(&index_select), kIndexSelectDoc, py::arg("dim"), index, variant);
-  m.def("_scatter", without_gil(&scatter), py::arg("x"), py::arg("dim"), index, py::arg("src"), variant,
-        "x with the elements of `src` written where an index says, along `dim`: rl.scatter with tensors that fit.");
+  m.def(
+      "_scatter",
+      without_gil(py::overload_cast<const Tensor&, int64_t, const Tensor&, const Tensor&, std::string_view>(&scatter)),
+      py::arg("x"), py::arg("dim"), index, py::arg("src"), variant,
+      "x with the elements of `src` written where an index says, along `dim`: rl.scatter with tensors that fit.");
+  m.def("_scatter",
+        without_gil(py::overload_cast<const Tensor&, int64_t, const Tensor&, Scalar, std::string_view>(&scatter)),
+        py::arg("x"), py::arg("dim"), index, py::arg("src"), variant);
+  m.def("_pad", without_gil(&pad), py::arg("x"), py::arg("before"), py::arg("after"), py::arg("value"),
+        "x with one number around it: rl.nn.functional.pad where nothing is cut.");
+  m.def("_one_hot", without_gil(&one_hot), index, py::arg("classes"),
+        "1 at the class of each element, else 0: rl.nn.functional.one_hot for a number of classes that is known.");
   define(m, tensor, "scatter_add", without_gil(&scatter_add), kScatterAddDoc, py::arg("dim"), index, py::arg("src"),
          variant);
   define(m, tensor, "nonzero", without_gil(&nonzero), kNonzeroDoc, variant);

@@ -56,7 +56,7 @@ Parameters
 x : Tensor
     Of any dtype; NaN is true.
 dim : int, tuple of int or None
-    What to go over; None is all.
+    What to go over; None and an empty tuple are all.
 keepdim : bool
     Whether reduced dimensions stay, with size 1.
 
@@ -69,7 +69,7 @@ Tensor
 Raises
 ------
 ValueError
-    For a `dim` that `x` lacks or that appears twice, and for an empty tuple.
+    For a `dim` that `x` lacks or that appears twice.
 
 Examples
 --------
@@ -159,10 +159,9 @@ Examples
 [0.0, 2.0])doc";
 
 template <class Reduce>
-auto over_dims(const char* op, Reduce reduce) {
-  return [op, reduce](const Tensor& x, const py::object& dim, bool keepdim) {
+auto over_dims(Reduce reduce) {
+  return [reduce](const Tensor& x, const py::object& dim, bool keepdim) {
     const Shape dims = to_dims(dim);
-    RL_CHECK(dim.is_none() || !dims.empty(), op, "dim: expected at least one, or None for all dimensions");
     return run_without_gil([=] { return reduce(x, dims, keepdim); });
   };
 }
@@ -191,9 +190,9 @@ void register_statistics(py::module_& m, py::class_<Tensor>& tensor) {
          correction, keepdim, variant);
   define(m, tensor, "std", spread_over_dims(&std), spread_doc("std", "The standard deviation", "1.870..."), dim,
          py::kw_only(), correction, keepdim, variant);
-  define(m, tensor, "all", over_dims("all", &nn::all),
+  define(m, tensor, "all", over_dims(&nn::all),
          truth_doc("all", "all elements are", "True", "amin", "[False, True]"), dim, keepdim);
-  define(m, tensor, "any", over_dims("any", &nn::any),
+  define(m, tensor, "any", over_dims(&nn::any),
          truth_doc("any", "any element is", "False", "amax", "[True, True]"), dim, keepdim);
   define(m, tensor, "isnan", without_gil(&nn::isnan),
          test_doc("isnan", "Whether it is NaN", "Made of ne; False for integers and bool.", "[False, False, True]")

@@ -33,19 +33,6 @@ int64_t bits_of(T value) {
   return bits;
 }
 
-int64_t bits_of(const kernels::ElementwiseScalar& scalar, DType dtype) {
-  switch (dtype) {
-    case DType::kFloat64: return bits_of(scalar.real);
-    case DType::kFloat32: return bits_of(static_cast<float>(scalar.real));
-    case DType::kFloat16: return bits_of(Half(round_to_odd(scalar.real)));
-    case DType::kBFloat16: return bits_of(BFloat16(round_to_odd(scalar.real)));
-    case DType::kInt64:
-    case DType::kInt32:
-    case DType::kBool: break;
-  }
-  return scalar.integer;
-}
-
 // A floating op takes integers too: as float32, as in PyTorch.
 bool takes_integers(ElementwiseOp op) { return op < ElementwiseOp::kGeglu || op > ElementwiseOp::kSigmoidBackward; }
 
@@ -146,6 +133,19 @@ const Op<ElementwiseOptions> kFill("fill", run);
 
 }  // namespace
 
+int64_t bits_of(const kernels::ElementwiseScalar& number, DType dtype) {
+  switch (dtype) {
+    case DType::kFloat64: return bits_of(number.real);
+    case DType::kFloat32: return bits_of(static_cast<float>(number.real));
+    case DType::kFloat16: return bits_of(Half(round_to_odd(number.real)));
+    case DType::kBFloat16: return bits_of(BFloat16(round_to_odd(number.real)));
+    case DType::kInt64:
+    case DType::kInt32:
+    case DType::kBool: break;
+  }
+  return number.integer;
+}
+
 Shape memory_order(const Shape& strides) {
   const auto step = [&](int64_t d) { return std::abs(strides[static_cast<int>(d)]); };
   Shape order;
@@ -201,11 +201,11 @@ void submit_into(ElementwiseOp op, std::initializer_list<Operand> operands, DTyp
   submit(call);
 }
 
-void write_elements(const Tensor& from, const Tensor& to) {
+void write_elements(const Tensor& from, const Tensor& to, Scalar number) {
   if (to.numel() == 0) return;
   const bool casts = from.defined() && from.dtype() != to.dtype();
   const ElementwiseOp op = casts ? ElementwiseOp::kCast : ElementwiseOp::kCopy;
-  Call(op_of(op), {from}, {to}, {op, from.defined() ? from.dtype() : to.dtype(), {}}, {}).run();
+  Call(op_of(op), {from}, {to}, {op, from.defined() ? from.dtype() : to.dtype(), {number}}, {}).run();
 }
 
 namespace {

@@ -1,4 +1,4 @@
-// gather, index_select, embedding, scatter, scatter_add and index_put: choosing by an index, and its reverse.
+// gather, index_select, embedding, scatter, one_hot, scatter_add and index_put: choosing by an index, and its reverse.
 #include "kernels/gather/gather.h"
 
 #include "core/range.h"
@@ -29,6 +29,7 @@ struct Options {
   int64_t dim;
   bool from_end = false;  // numbers below 0 count from the end
   bool distinct = false;  // index_put: no two numbers are alike
+  Scalar number{};        // scatter: what is written where there is no tensor of values
 };
 
 // The shape that an index chooses from a table of `shape`.
@@ -123,12 +124,15 @@ DType dtype_of_sums(const Tensor& src, const Tensor& y) {
 void run_scatter(const Call<Options>& call) {
   const Tensor &x = call.inputs[0], &index = call.inputs[1], &src = call.inputs[2], &y = call.outputs[0];
   write_elements(x, y);
-  if (src.numel() == 0) return;
+  if (index.numel() == 0) return;
   const auto [y_strides, index_strides] = strides_of(call.options, y, index);
+  Shape value_strides = index.shape();
+  for (int64_t& stride : value_strides) stride = 0;
   ScatterArgs args{};
-  args.at =
-      lay_out(call, src.shape(), y, index, index_strides, src.strides(), args.value_strides, y_strides, args.y_strides);
+  args.at = lay_out(call, index.shape(), y, index, index_strides, src.defined() ? src.strides() : value_strides,
+                    args.value_strides, y_strides, args.y_strides);
   args.values = src.data();
+  args.number = bits_of(call.options.number, y.dtype());
   args.y = y.data();
   args.places = y.numel();
   const auto lacks = [&](const int64_t* strides) { return std::count(strides, strides + args.at.ndim, 0); };
@@ -177,7 +181,8 @@ void run_put(const Call<Options>& call) {
 
 const Op<Options> kGather("gather", run_gather, kLooks), kIndexSelect("index_select", run_gather, kLooks),
     kEmbedding("embedding", run_gather, kLooks), kScatter("scatter", run_scatter, kLooks),
-    kScatterAdd("scatter_add", run_scatter_add, kLooks), kIndexPut("index_put", run_put, kLooks);
+    kOneHot("one_hot", run_scatter, kLooks), kScatterAdd("scatter_add", run_scatter_add, kLooks),
+    kIndexPut("index_put", run_put, kLooks);
 
 void check_index(const char* op, const Tensor& x, const Tensor& index) {
   RL_CHECK(index.dtype() == DType::kInt64 || index.dtype() == DType::kInt32, op, "index: expected int64 or int32, got ",
@@ -198,26 +203,24 @@ Tensor add_scattered(const Options& options, const Tensor& x, const Shape& shape
                 });
 }
 
-// Checks what is scattered along `dim`, which it returns as a number from 0 on.
-int64_t check_scatter(const char* op, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
+// Checks where elements are scattered to along `dim`, which it returns as a number from 0 on.
+int64_t check_places(const char* op, const Tensor& x, int64_t dim, const Tensor& index) {
   const int64_t at = normalize_dim(dim, x.ndim(), op);
   check_index(op, x, index);
+  bool fits = index.ndim() == x.ndim();
+  for (int d = 0; fits && d < x.ndim(); ++d) fits = d == at || index.shape()[d] <= x.shape()[d];
+  RL_CHECK(fits && (x.size(at) > 0 || index.numel() == 0), op, "src: expected at most ", x.shape(),
+           " in all dimensions but ", at, ", got ", index.shape());
+  return at;
+}
+
+// The same, and checks what is scattered.
+int64_t check_scatter(const char* op, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
   check_same_device(op, x, src);
   check_same_dtype(op, x, src);
   RL_CHECK(index.shape() == src.shape(), op, "index: expected the shape of src, ", src.shape(), ", got ",
            index.shape());
-  bool fits = index.ndim() == x.ndim();
-  for (int d = 0; fits && d < x.ndim(); ++d) fits = d == at || index.shape()[d] <= x.shape()[d];
-  RL_CHECK(fits && (x.size(at) > 0 || src.numel() == 0), op, "src: expected at most ", x.shape(),
-           " in all dimensions but ", at, ", got ", src.shape());
-  return at;
-}
-
-// The gradient of what scatter writes over: 0 where it writes.
-Tensor without_written(const Tensor& dy, int64_t dim, const Tensor& index) {
-  Tensor zero = Tensor::empty({}, dy.dtype(), dy.device());
-  fill(zero, {});
-  return scatter(dy, dim, index, zero.expand(index.shape()));
+  return check_places(op, x, dim, index);
 }
 
 // The gradient of what scatter writes: 0 for an element that a later one is written over.
@@ -314,9 +317,39 @@ Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& 
   return submit(Call(kScatter, {x, index, src}, {y}, {kElements, at}, cost, variant), autograd::saving(index),
                 [at](const Gradients& dy, const Tensor& index) -> Tensors {
                   const OpScope scope("scatter", OpScope::kName);
-                  return {dy.wanted(0) ? without_written(dy, at, index) : Tensor(), Tensor(),
+                  return {dy.wanted(0) ? scatter(dy, at, index, Scalar{}) : Tensor(), Tensor(),
                           dy.wanted(2) ? of_last(dy, at, index) : Tensor()};
                 });
+}
+
+Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, Scalar number, std::string_view variant) {
+  const OpScope scope("scatter");
+  const int64_t at = check_places("scatter", x, dim, index);
+  check_number("scatter", number, x.dtype());
+  Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
+  Options options{kElements, at};
+  options.number = number;
+  const Cost cost{0, 0, compulsory_bytes({x, index}), y.nbytes()};
+  return submit(Call(kScatter, {x, index, Tensor()}, {y}, options, cost, variant), autograd::saving(index),
+                [at](const Tensor& dy, const Tensor& index) -> Tensors {
+                  const OpScope scope("scatter", OpScope::kName);
+                  return {scatter(dy, at, index, Scalar{}), Tensor(), Tensor()};
+                });
+}
+
+Tensor one_hot(const Tensor& index, int64_t classes) {
+  const OpScope scope("one_hot");
+  RL_CHECK(index.dtype() == DType::kInt64, "one_hot", "index: expected int64, got ", name(index.dtype()));
+  RL_CHECK(classes > 0, "one_hot", "classes: expected at least 1, got ", classes);
+  const Tensor row = index.unsqueeze(index.ndim());  // refuses too many dimensions
+  Shape shape = row.shape();
+  shape[index.ndim()] = classes;
+  Tensor y = Tensor::empty(shape, DType::kInt64, index.device());
+  Options options{kElements, index.ndim()};
+  options.number = {1, 1};
+  const Cost cost{0, 0, compulsory_bytes({index}), y.nbytes()};
+  submit(Call(kOneHot, {Tensor(), row, Tensor()}, {y}, options, cost));
+  return y;
 }
 
 }  // namespace rooflab

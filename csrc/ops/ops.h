@@ -65,6 +65,10 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index, std::string_vie
 Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index, std::string_view variant = {});
 Tensor embedding(const Tensor& index, const Tensor& weight, std::string_view variant = {});
 Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, std::string_view variant = {});
+Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, Scalar number, std::string_view variant = {});
+// x with the number around it: so many elements before and after, in each dimension.
+Tensor pad(const Tensor& x, const Shape& before, const Shape& after, Scalar number);
+Tensor one_hot(const Tensor& index, int64_t classes);  // int64 (..., classes), of an index of int64
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, std::string_view variant = {});
 
 // GeLU by the tanh approximation, in one launch.

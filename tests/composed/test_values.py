@@ -78,6 +78,11 @@ SAME = {
     "logsumexp of bools": (lambda x: rl.logsumexp(x, 0), lambda x: np.log(np.exp(x * 1.0).sum()), [np.eye(2)[0] > 0]),
     "tile": (lambda x: x.tile(2), lambda x: np.tile(x, 2), [X]),
     "tile more": (lambda x: rl.tile(x, (2, 1, 3)), lambda x: np.tile(x, (2, 1, 3)), [X]),
+    "tile of many dimensions": (
+        lambda x: rl.tile(x[None, None, None], (2, 1, 3, 2, 2)),
+        lambda x: np.tile(x[None, None, None], (2, 1, 3, 2, 2)),
+        [X],
+    ),
     "tile to none": (lambda x: rl.tile(x, 0), lambda x: np.tile(x, 0), [X]),
     "flip": (lambda x: x.flip(0, 1), lambda x: np.flip(x, (0, 1)), [X]),
     "roll": (lambda x: x.roll(3), lambda x: np.roll(x, 3), [X]),
@@ -278,7 +283,15 @@ def test_a_rounded_number_is_the_nearest_of_its_digits(x, decimals, expected, dt
 def test_logarithms_of_powers_are_whole(dtype):
     places = range(15) if dtype in ("float16", "int64") else range(-126, 128)
     assert rl.tensor([2.0**k for k in places], dtype=dtype).log2().tolist() == list(places)
-    places = range(23) if dtype == "float64" else range(11) if dtype in ("float32", "int64") else range(5) if dtype == "float16" else range(1)
+    places = (
+        range(23)
+        if dtype == "float64"
+        else range(11)
+        if dtype in ("float32", "int64")
+        else range(5)
+        if dtype == "float16"
+        else range(1)
+    )
     assert rl.tensor([10.0**k for k in places], dtype=dtype).log10().tolist() == list(places)
     found = rl.tensor([8, 100], dtype=dtype).log2()
     assert found.dtype == ("float32" if dtype == "int64" else dtype)

@@ -14,7 +14,8 @@ namespace rooflab::kernels {
 
 struct ScatterArgs {
   IndexLayout at;      // of the values
-  const void* values;  // of at.sizes
+  const void* values;  // of at.sizes; null: the number is used instead
+  int64_t number;      // the bits of an element
   int64_t value_strides[kMaxDims];
   void* y;                      // contiguous
   int64_t places;               // the elements of y

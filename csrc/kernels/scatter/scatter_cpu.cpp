@@ -6,7 +6,9 @@ namespace rooflab::kernels {
 
 // y is new: where an error drops it, nobody sees what was written.
 void scatter_cpu_v0_reference(const ScatterArgs& args, Queue& queue) {
-  if (!put_values(args, queue)) check_indices(args.at, queue);  // names the first
+  ScatterArgs from = args;
+  if (args.values == nullptr) from.values = &args.number;
+  if (!put_values(from, queue)) check_indices(args.at, queue);  // names the first
 }
 
 }  // namespace rooflab::kernels

@@ -27,6 +27,11 @@ __device__ __forceinline__ void for_each_element(const ScatterArgs& args, F&& f)
   }
 }
 
+template <class Word>
+__device__ __forceinline__ Word value_at(const ScatterArgs& args, int64_t from) {
+  return args.values ? static_cast<const Word*>(args.values)[from] : static_cast<Word>(args.number);
+}
+
 // Of `last`, only the places that elements go to are touched: they are cleared first, and then each takes the largest
 // number of an element.
 __global__ void scatter_cuda_clear_kernel(const __grid_constant__ ScatterArgs args, int* last) {
@@ -51,7 +56,7 @@ __global__ void scatter_cuda_v0_reference_kernel(const __grid_constant__ Scatter
     if (to < 0)
       report(args.at.report, out_of_range(args.at, number));
     else if (last == nullptr || last[to] == i)
-      static_cast<Word*>(args.y)[to] = static_cast<const Word*>(args.values)[from];
+      static_cast<Word*>(args.y)[to] = value_at<Word>(args, from);
   });
 }
 
@@ -99,7 +104,7 @@ __global__ void __launch_bounds__(kThreads)
       report(args.at.report, out_of_range(args.at, number));
     else if (places[number * place_step] == j)
       static_cast<Word*>(args.y)[to + number * args.at.step] =
-          static_cast<const Word*>(args.values)[from + j * args.value_strides[plan.dim]];
+          value_at<Word>(args, from + j * args.value_strides[plan.dim]);
   });
 }
 

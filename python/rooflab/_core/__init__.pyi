@@ -3571,8 +3571,7 @@ class Tensor:
         """
         x with elements of src, or one number, at places along a dimension.
         
-        Two launches on the CPU, and on a GPU where x is not long along `dim`; else four there, to find the last element for
-        each place. Three for a number.
+        Two launches, and four for a tensor on a GPU, where the last element for each place is found first.
         
         `x` is this tensor.
         
@@ -4176,7 +4175,9 @@ class Tensor:
         """
     def tile(self, *dims: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
         """
-        x several times in each dimension, counted from the last. One launch, a copy, for each dimension that grows.
+        x several times in each dimension, counted from the last. One launch, a copy.
+        
+        What requires grad takes one for each dimension that grows.
         
         `x` is this tensor.
         
@@ -5910,34 +5911,34 @@ def _check_adamw(params: collections.abc.Sequence[Tensor], grads: collections.ab
     """
     Raises what adamw would raise, and changes nothing.
     """
-def _kinds(tensors: collections.abc.Sequence[Tensor]) -> list[int]:
+def _one_hot(index: Tensor, classes: typing.SupportsIndex) -> Tensor:
     """
-    For each tensor, the place of the first that has its dtype and its device.
+    1 at the class of each element, else 0: rl.nn.functional.one_hot for a number of classes that is known.
     """
 def _overlaps_itself(x: Tensor) -> bool:
     """
     Whether elements of x share memory, so that none can be written to alone.
     """
+def _pad(x: Tensor, before: tuple[int, ...], after: tuple[int, ...], value: float) -> Tensor:
+    """
+    x with one number around it: rl.nn.functional.pad where nothing is cut.
+    """
 def _rand_at(state: tuple[typing.SupportsIndex, typing.SupportsIndex], shape: tuple[int, ...], *, dtype: typing.Any = 'float32', device: typing.Any = 'cpu') -> Tensor:
     """
     Like rand, from a position in a sequence that is not that of manual_seed.
-    """
-def _randperm(n: typing.SupportsIndex, state: tuple[typing.SupportsIndex, typing.SupportsIndex] | None = None, *, device: typing.Any = 'cpu') -> Tensor:
-    """
-    The integers below n in random order, from a position in a sequence or from that of manual_seed.
     """
 def _rebuild(values: typing.Any, dtype: typing.Any, device: typing.Any, requires_grad: bool, is_parameter: bool = False) -> Tensor:
     """
     What pickle calls.
     """
-def _scale_tensors(tensors: collections.abc.Sequence[Tensor], factor: Tensor, variant: str = '') -> None:
-    """
-    Multiply tensors of one dtype in place by `factor`, float64 () on their device. One launch for 192 tensors.
-    """
+@typing.overload
 def _scatter(x: Tensor, dim: typing.SupportsIndex, index: Tensor, src: Tensor, variant: str = '') -> Tensor:
     """
     x with the elements of `src` written where an index says, along `dim`: rl.scatter with tensors that fit.
     """
+@typing.overload
+def _scatter(x: Tensor, dim: typing.SupportsIndex, index: Tensor, src: float, variant: str = '') -> Tensor:
+    ...
 def _searchsorted(sorted: Tensor, values: Tensor) -> Tensor:
     """
     How many numbers of each sorted row (..., N) are at most each value of (..., M), int64 (..., M).
@@ -5949,10 +5950,6 @@ def _sort_values(x: Tensor, variant: str = '') -> Tensor:
 def _strided(base: Tensor, shape: typing.Any, strides: typing.Any, offset: typing.SupportsIndex) -> Tensor:
     """
     A view of what lies between the first and the last element of base; strides and offset in elements.
-    """
-def _sum_squares(tensors: collections.abc.Sequence[Tensor], variant: str = '') -> Tensor:
-    """
-    float64 (): the sum of the squares of all elements of tensors of one dtype on one device. One launch on the CPU and two on a GPU for 192 tensors.
     """
 def _unbind(x: Tensor, dim: typing.SupportsIndex) -> tuple[Tensor, ...]:
     """
@@ -8060,7 +8057,7 @@ def linspace(start: typing.SupportsFloat | typing.SupportsIndex, end: typing.Sup
     """
     Numbers at equal distances from `start` to `end`, both included.
     
-    One launch. Computed in float64, as NumPy does, and rounded once.
+    Computed in float64 by NumPy on the CPU and rounded once.
     
     Parameters
     ----------

@@ -99,8 +99,8 @@ def trace(x: Tensor) -> Tensor:
 def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | float) -> Tensor:
     """x with elements of src, or one number, at places along a dimension.
 
-    Two launches on the CPU, and on a GPU where x is not long along `dim`; else four there, to find the last element for
-    each place. Three for a number.
+    Two launches on the CPU, for a number, and on a GPU where x is not long along `dim`; else four there, to find the
+    last element for each place.
 
     Parameters
     ----------
@@ -131,9 +131,7 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | float) -> Tensor:
     >>> rl.scatter(rl.zeros(3), 0, rl.tensor([2]), 5.0).tolist()
     [0.0, 0.0, 5.0]
     """
-    if not isinstance(src, Tensor):
-        src = _core.full((), src, dtype=x.dtype, device=x.device).expand(*index.shape)
-    elif src.ndim == index.ndim and src.shape != index.shape:
+    if isinstance(src, Tensor) and src.ndim == index.ndim and src.shape != index.shape:
         src = src[tuple(slice(0, size) for size in index.shape)]
     return _core._scatter(x, dim, index, src)
 

@@ -11,10 +11,14 @@ from ._arguments import checked, place_of, sequence_of, sizes_of
 
 __all__ = ["clone", "flip", "hstack", "meshgrid", "repeat", "roll", "tile", "vstack"]
 
+_MOST_DIMS = 8
+
 
 @checked
 def tile(x: Tensor, *dims: int | Sequence[int]) -> Tensor:
-    """x several times in each dimension, counted from the last. One launch, a copy, for each dimension that grows.
+    """x several times in each dimension, counted from the last. One launch, a copy.
+
+    What requires grad takes one for each dimension that grows.
 
     Parameters
     ----------
@@ -44,13 +48,26 @@ def tile(x: Tensor, *dims: int | Sequence[int]) -> Tensor:
         raise ValueError(f"[tile] dims: expected numbers >= 0, got {times}")
     x = x.reshape((1,) * (len(times) - x.ndim) + x.shape)
     times = (1,) * (x.ndim - len(times)) + times
-    made = x
-    for dim, number in enumerate(times):
-        if number != 1:  # its gradient is one sum over the copies
-            shape = made.shape
-            copies = made.unsqueeze(dim).expand(*shape[:dim], number, *shape[dim:])
-            made = copies.contiguous().reshape(*shape[:dim], number * shape[dim], *shape[dim + 1 :])
-    return made if made is not x else x.clone()
+    grown = [dim for dim, number in enumerate(times) if number != 1]
+    if x.ndim + len(grown) > _MOST_DIMS or x.requires_grad:  # the gradient of one dimension is a sum without a copy
+        made = x
+        for dim in grown:
+            made = _repeated(made, {dim: times[dim]})
+    else:
+        made = _repeated(x, {dim: times[dim] for dim in grown})
+    return made if grown else x.clone()
+
+
+def _repeated(x: Tensor, times: dict[int, int]) -> Tensor:
+    apart, together = [], []  # the copies apart from their elements, and as one dimension
+    copies = x
+    for dim, size in enumerate(x.shape):
+        if dim in times:
+            copies = copies.unsqueeze(len(apart))
+            apart.append(times[dim])
+        apart.append(size)
+        together.append(times.get(dim, 1) * size)
+    return copies.expand(*apart).contiguous().reshape(*together)
 
 
 @checked

@@ -23,6 +23,7 @@ _BY_OP = {
     **dict.fromkeys(("adamw", "sum_squares", "scale_tensors"), "optimizer"),
     **dict.fromkeys(("copy", "kv_append", "cat", "nonzero", "tril", "triu", "fill", "memcpy", "memset"), "memory"),
     **dict.fromkeys(("arange", "linspace", "gather", "index_select", "index_put", "ravel_index", "scatter"), "memory"),
+    **dict.fromkeys(("one_hot", "pad"), "memory"),
 }
 
 

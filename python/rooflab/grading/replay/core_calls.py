@@ -20,14 +20,14 @@ tanh_backward sigmoid_backward bitwise_and bitwise_or bitwise_xor neg abs relu e
 cos sigmoid silu softplus logsigmoid floor ceil trunc round sign bitwise_not eq ne lt le gt ge where cast copy sum mean
 amax amin prod matmul matmul_bias matmul_float32 gelu softmax rms_norm layer_norm cat embedding gather index_select
 scatter_add tril triu nonzero argmax argmin sort argsort topk cumsum max min logsumexp _sort_values _searchsorted
-_scatter median linear log_softmax flatten squeeze unsqueeze stack split chunk repeat_interleave einsum cross_entropy
-cross_entropy_backward adamw var std all any isnan isinf isfinite isclose allclose clamp lerp nan_to_num masked_fill
-empty zeros ones randn rand full randint arange manual_seed set_rng_state empty_like zeros_like ones_like rand_like
-randn_like full_like linspace eye attention attention_backward attention_mask rms_norm_backward layer_norm_backward
-softmax_backward log_softmax_backward gelu_backward silu_backward geglu_backward swiglu_backward rope rms_norm_rope
-rms_norm_add kv_append _autograd.set_grad_enabled _autograd.checkpoint _autograd.record_function _autograd.grad
-_autocast.begin _autocast.end _gemma3.forward _gemma3.decode cuda.synchronize cuda.launch_empty _rand_at _randperm
-_apart_from_earlier _unbind _sum_squares _scale_tensors"""
+_scatter _one_hot _pad median linear log_softmax flatten squeeze unsqueeze stack split chunk repeat_interleave einsum
+cross_entropy cross_entropy_backward adamw var std all any isnan isinf isfinite isclose allclose clamp lerp nan_to_num
+masked_fill empty zeros ones randn rand full randint arange manual_seed set_rng_state empty_like zeros_like ones_like
+rand_like randn_like full_like linspace eye attention attention_backward attention_mask rms_norm_backward
+layer_norm_backward softmax_backward log_softmax_backward gelu_backward silu_backward geglu_backward swiglu_backward
+rope rms_norm_rope rms_norm_add kv_append _autograd.set_grad_enabled _autograd.checkpoint _autograd.record_function
+_autograd.grad _autocast.begin _autocast.end _gemma3.forward _gemma3.decode cuda.synchronize cuda.launch_empty _rand_at
+_randperm _apart_from_earlier _unbind _sum_squares _scale_tensors"""
 _METHODS = """
 contiguous clone tolist to cpu cuda double float half bfloat16 long int bool view reshape transpose permute expand
 unsqueeze squeeze flatten fill_ zero_ copy_ __getitem__ __setitem__ __repr__ __add__ __radd__ __iadd__ __sub__ __rsub__

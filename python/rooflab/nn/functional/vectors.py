@@ -136,8 +136,7 @@ def cosine_similarity(a: Tensor, b: Tensor, dim: int = 1, eps: float = 1e-8) -> 
 def one_hot(index: Tensor, num_classes: int = -1) -> Tensor:
     """1 at the class of each element, else 0, int64.
 
-    Composed of five launches: the range of index, which is read from the device, the numbers of the classes, a
-    comparison and a cast.
+    Two launches. One more finds the largest class, which is read from the device, where their number is not given.
 
     Parameters
     ----------
@@ -154,7 +153,8 @@ def one_hot(index: Tensor, num_classes: int = -1) -> Tensor:
     Raises
     ------
     ValueError
-        For a class that is negative or not below V, for no classes, and for another dtype.
+        For a class that is negative or not below V: on a GPU at the next wait (see rl.cuda.synchronize), and the class
+        is ignored. For no classes, and for another dtype.
     TypeError
         For anything but a tensor, or a V that is not an integer.
 
@@ -172,27 +172,23 @@ def one_hot(index: Tensor, num_classes: int = -1) -> Tensor:
     num_classes = int(num_classes)
     if num_classes < -1 or num_classes == 0:
         raise ValueError(f"[one_hot] num_classes: expected at least 1, or -1 for as many as needed, got {num_classes}")
-    # While a function is recorded, looking at an index without values makes it run as it is written.
-    is_known = index.numel() > 0 and (_core._compiler.has_values(index) or _core._compiler.is_tracing())
-    if num_classes == -1 and not is_known:
-        raise ValueError(f"[one_hot] num_classes: expected their number for an index without values, got {index.shape}")
-    extremes = (index.min(), index.max()) if index.numel() else ()  # counted where there are no values to read, too
-    if is_known:
-        low, high = map(int, extremes)
-        if low < 0:
-            raise ValueError(f"[one_hot] index: expected no negative classes, got {low}")
-        if num_classes == -1:
-            num_classes = high + 1
-        elif high >= num_classes:
-            raise ValueError(f"[one_hot] num_classes: expected at least {high + 1} for class {high}, got {num_classes}")
-    return (index.unsqueeze(-1) == _core.arange(num_classes, device=index.device)).to("int64")
+    if num_classes == -1:
+        # While a function is recorded, looking at an index without values makes it run as it is written.
+        if index.numel() == 0 or not (_core._compiler.has_values(index) or _core._compiler.is_tracing()):
+            expected = "expected their number for an index without values"
+            raise ValueError(f"[one_hot] num_classes: {expected}, got {index.shape}")
+        high = int(index.max())
+        if high < 0:
+            raise ValueError(f"[one_hot] index: expected no negative classes, got {high}")
+        num_classes = high + 1
+    return _core._one_hot(index, num_classes)
 
 
 @in_words
 def pad(x: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """x with more elements around it, or fewer, in memory of its own.
 
-    Composed of fills and a `cat` for each dimension that grows; a copy where none does.
+    Two launches, a fill and a copy; a copy where no dimension grows. On large tensors each end that grows is a fill.
 
     Parameters
     ----------
@@ -242,17 +238,7 @@ def pad(x: Tensor, pad: Sequence[int], mode: str = "constant", value: float | No
         kept[dim] = slice(first, last)
     if max(sizes, default=0) <= 0:
         return x[tuple(kept)].clone()
-    x = x[tuple(kept)]
-    for dim, (before, after) in ends.items():
-        parts = [_filled(x, dim, before, value), x, _filled(x, dim, after, value)]
-        if max(before, after) > 0:
-            x = _core.cat([part for part in parts if part is not None], dim)
-    return x
-
-
-def _filled(x: Tensor, dim: int, size: int, value: float | None) -> Tensor | None:
-    """What is added to one end of a dimension, if anything."""
-    if size <= 0:
-        return None
-    shape = (*x.shape[:dim], size, *x.shape[dim + 1 :])
-    return _core.full(shape, 0 if value is None else value, dtype=x.dtype, device=x.device)
+    grown = [[max(0, ends.get(dim, (0, 0))[end]) for dim in range(x.ndim)] for end in (0, 1)]
+    number = 0 if value is None else value
+    check_number("pad", number, "value")
+    return _core._pad(x[tuple(kept)], *grown, number.item() if isinstance(number, Tensor) else number)
