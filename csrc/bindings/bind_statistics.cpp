@@ -44,12 +44,10 @@ Examples
                  result);
 }
 
-std::string truth_doc(const char* name, const char* what, const char* of_none, const char* made_of,
-                      const char* result) {
+std::string truth_doc(const char* name, const char* what, const char* of_none, const char* result) {
   return message("Whether ", what, R"doc( true (not 0), over one, several or all dimensions.
 
-Made of )doc",
-                 made_of, R"doc( and, unless `x` is bool, ne; counted as these.
+One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU takes two for few results.
 
 Parameters
 ----------
@@ -160,9 +158,9 @@ Examples
 
 template <class Reduce>
 auto over_dims(Reduce reduce) {
-  return [reduce](const Tensor& x, const py::object& dim, bool keepdim) {
+  return [reduce](const Tensor& x, const py::object& dim, bool keepdim, std::string_view variant) {
     const Shape dims = to_dims(dim);
-    return run_without_gil([=] { return reduce(x, dims, keepdim); });
+    return run_without_gil([=] { return reduce(x, dims, keepdim, variant); });
   };
 }
 
@@ -175,8 +173,8 @@ auto spread_over_dims(Spread spread) {
 }
 
 bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
-  const Tensor close = run_without_gil(
-      [=] { return to_device(nn::all(nn::isclose(a, b, rtol, atol, equal_nan), {}, false), Device{}); });
+  const Tensor close =
+      run_without_gil([=] { return to_device(all(nn::isclose(a, b, rtol, atol, equal_nan), {}, false), Device{}); });
   return to_numpy(close).attr("item")().cast<bool>();
 }
 
@@ -190,10 +188,10 @@ void register_statistics(py::module_& m, py::class_<Tensor>& tensor) {
          correction, keepdim, variant);
   define(m, tensor, "std", spread_over_dims(&std), spread_doc("std", "The standard deviation", "1.870..."), dim,
          py::kw_only(), correction, keepdim, variant);
-  define(m, tensor, "all", over_dims(&nn::all),
-         truth_doc("all", "all elements are", "True", "amin", "[False, True]"), dim, keepdim);
-  define(m, tensor, "any", over_dims(&nn::any),
-         truth_doc("any", "any element is", "False", "amax", "[True, True]"), dim, keepdim);
+  define(m, tensor, "all", over_dims(&all), truth_doc("all", "all elements are", "True", "[False, True]"), dim, keepdim,
+         variant);
+  define(m, tensor, "any", over_dims(&any), truth_doc("any", "any element is", "False", "[True, True]"), dim, keepdim,
+         variant);
   define(m, tensor, "isnan", without_gil(&nn::isnan),
          test_doc("isnan", "Whether it is NaN", "Made of ne; False for integers and bool.", "[False, False, True]")
              .c_str());

@@ -13,8 +13,6 @@ namespace rooflab::nn {
 Tensor linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias);
 
 // Over `dims`, or over all dimensions when `dims` is empty.
-Tensor all(const Tensor& x, const Shape& dims, bool keepdim);
-Tensor any(const Tensor& x, const Shape& dims, bool keepdim);
 
 // Tests of each element. The results are bool.
 Tensor isnan(const Tensor& x);

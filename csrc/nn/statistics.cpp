@@ -12,8 +12,6 @@ namespace {
 using enum ElementwiseOp;
 constexpr Scalar kZero{}, kTrue{1, 1}, kInfinity{INFINITY, 0};
 
-Tensor as_bool(const Tensor& x) { return x.dtype() == DType::kBool ? x : elementwise(kNe, x, kZero); }
-
 Tensor filled_like(const Tensor& x, Scalar value) {
   const Tensor y = Tensor::empty(x.shape(), DType::kBool, x.device());
   fill(y, value);
@@ -29,15 +27,6 @@ Tensor distance(const Tensor& a, const Tensor& b, const Tensor& wide_a, const Te
   return where(elementwise(kLt, wide, Scalar{0x1p62}), exact, wide);
 }
 
-// Applies `reduce` to the truth of each element. Where there is no element, the result is `of_none`.
-Tensor fold(Tensor (*reduce)(const Tensor&, const Shape&, bool, std::string_view), Scalar of_none, const Tensor& x,
-            const Shape& dims, bool keepdim) {
-  const Tensor truths = as_bool(x.detach());
-  if (x.numel() > 0) return reduce(truths, dims, keepdim, {});
-  const Tensor counts = sum(truths, dims, keepdim);
-  return filled_like(counts, of_none);
-}
-
 void check_mask(const Tensor& x, const Tensor& mask) {
   RL_CHECK(mask.dtype() == DType::kBool, "masked_fill", "mask: expected bool, got ", name(mask.dtype()));
   RL_CHECK(broadcast_shapes("masked_fill", x.shape(), mask.shape()) == x.shape(), "masked_fill", "mask: ", mask.shape(),
@@ -45,9 +34,6 @@ void check_mask(const Tensor& x, const Tensor& mask) {
 }
 
 }  // namespace
-
-Tensor all(const Tensor& x, const Shape& dims, bool keepdim) { return fold(&amin, kTrue, x, dims, keepdim); }
-Tensor any(const Tensor& x, const Shape& dims, bool keepdim) { return fold(&amax, kZero, x, dims, keepdim); }
 
 Tensor isnan(const Tensor& x) { return is_floating(x.dtype()) ? elementwise(kNe, x, x) : filled_like(x, kZero); }
 Tensor isinf(const Tensor& x) {

@@ -88,6 +88,9 @@ Tensor amin(const Tensor& x, const Shape& dims, bool keepdim, std::string_view v
 // Variance and standard deviation: the divisor is the number of elements less the correction.
 Tensor var(const Tensor& x, const Shape& dims, double correction, bool keepdim, std::string_view variant = {});
 Tensor std(const Tensor& x, const Shape& dims, double correction, bool keepdim, std::string_view variant = {});
+// Whether any element is not 0, and whether all are; bool.
+Tensor any(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
+Tensor all(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
 // log(sum(exp(x))).
 Tensor logsumexp(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
 Tensor prod(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});  // of integers: int64

@@ -1,4 +1,4 @@
-// sum, mean, amax, amin, var, std, prod and logsumexp: checks and cost.
+// sum, mean, amax, amin, var, std, prod, any, all and logsumexp: checks and cost.
 #include "kernels/reduce/reduce.h"
 
 #include <array>
@@ -84,7 +84,7 @@ Tensor extreme_gradient(const Tensor& dy, const Tensor& x, const Tensor& y) {
   return cast(share, dy.dtype()) * is_chosen;
 }
 
-// Of var, std and prod. Not ReduceOptions, which the fusing compiler takes.
+// Of var, std, prod, any and all. Not ReduceOptions, which the fusing compiler takes.
 struct UnfusedOptions {
   ReduceOp op;
   std::array<bool, kMaxDims> reduced;
@@ -115,6 +115,7 @@ void run_logsumexp(const Call<UnfusedOptions>& call) {
 
 const Op<ReduceOptions> kSumOp("sum", run), kMeanOp("mean", run), kAmaxOp("amax", run), kAminOp("amin", run);
 const Op<UnfusedOptions> kVarOp("var", run_unfused), kStdOp("std", run_unfused), kProdOp("prod", run_unfused);
+const Op<UnfusedOptions> kAnyOp("any", run_unfused), kAllOp("all", run_unfused);
 const Op<UnfusedOptions> kLogsumexpOp("logsumexp", run_logsumexp);
 
 // The call of a reduction of x over the dimensions that the options name.
@@ -202,6 +203,17 @@ Tensor extreme(const Op<ReduceOptions>& op, ReduceOp reduction, const Tensor& x,
                 });
 }
 
+Tensor truth(const Op<UnfusedOptions>& op, ReduceOp reduction, const Tensor& x, const Shape& dims, bool keepdim,
+             std::string_view variant) {
+  const OpScope scope(op.name);
+  const Tensor from = x.detach();
+  Call call =
+      plan(op, UnfusedOptions{reduction, flags_of(op.name, from, dims), 0}, DType::kBool, from, keepdim, variant);
+  const Tensor y = call.outputs[0];
+  submit(std::move(call));
+  return y;
+}
+
 }  // namespace
 
 Tensor sum(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
@@ -252,6 +264,13 @@ Tensor std(const Tensor& x, const Shape& dims, double correction, bool keepdim, 
                   const Tensor dx = where(elementwise(ElementwiseOp::kEq, root, Scalar{}), Scalar{}, slopes);
                   return cast(dx * widen(dy).view(kept), x.dtype());
                 });
+}
+
+Tensor any(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
+  return truth(kAnyOp, ReduceOp::kAny, x, dims, keepdim, variant);
+}
+Tensor all(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
+  return truth(kAllOp, ReduceOp::kAll, x, dims, keepdim, variant);
 }
 
 Tensor logsumexp(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {

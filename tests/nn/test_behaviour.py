@@ -1,5 +1,7 @@
 """What functions made of ops promise beyond their values: views, memory, extremes, refusals."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -188,6 +190,19 @@ def test_no_dimensions_are_all_of_them():
     x = rl.tensor([[1.0, 0.0], [2.0, 3.0]])
     assert (x.all(()).item(), x.any(dim=()).item(), x.sum(()).item()) == (False, True, 6.0)
     assert x.all((), keepdim=True).shape == (1, 1)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "int64", "int32", "bool"])
+def test_nan_is_true_and_minus_zero_is_not(dtype, device):
+    is_floating = "float" in dtype
+    x = rl.tensor([[-0.0, 0.0], [math.nan if is_floating else 1.0, 2.0**-14 if is_floating else 1.0]], device=device)
+    x = x.to(dtype)
+    assert x.any(1).tolist() == x.T.any(0).tolist() == x.all(1).tolist() == x.T.all(0).tolist() == [False, True]
+    assert (x[:0].any().item(), x[:0].all().item()) == (False, True)
+    assert (x[:, :0].any(1).tolist(), x[:, :0].all(1).tolist()) == ([False] * 2, [True] * 2)
+    with rl.count() as c:
+        x.any()
+    assert c.by_op.keys() == {"any"} and c.launches == 1
 
 
 @pytest.mark.parametrize("dim", [0, -1])

@@ -62,7 +62,7 @@ def test_categories(name, op, expected):
 def test_every_elementwise_op_has_its_category():
     reductions = (
         "sum mean amax amin var std prod argmax argmin max min sort topk median logsumexp cumsum scatter_add nonzero "
-        "searchsorted"
+        "searchsorted any all"
     )
     known_others = {*reductions.split(), "random", "randperm", "attention_mask", "attention_repair"}
     assert {op for op in rl.ops() if category("", op) == "other"} <= known_others

@@ -1,6 +1,6 @@
-// reduce: sum, mean, amax, amin, var, std or prod over one axis, with the input viewed as (outer, reduced, inner);
-// several adjacent axes, or all, merge into one. y[o, i] = sum_k x[o, k, i]  (or mean, largest, smallest, where a NaN
-// counts as both, variance, or its square root).
+// reduce: sum, mean, amax, amin, var, std, prod, any or all over one axis, with the input viewed as (outer, reduced,
+// inner); several adjacent axes, or all, merge into one. y[o, i] = sum_k x[o, k, i]  (or mean, largest, smallest, where
+// a NaN counts as both, variance, its square root, whether any is not 0, or all are).
 //
 // Sums are accumulated in float (double for float64, int64 for integers and bool). An accumulator takes few additions
 // before it is folded, in pairs or into double: the error of n numbers grows as log(n), however alike they are. The
@@ -28,12 +28,14 @@
 
 namespace rooflab::kernels {
 
-enum class ReduceOp : uint8_t { kSum, kMean, kMax, kMin, kVar, kStd, kProd };
+enum class ReduceOp : uint8_t { kSum, kMean, kMax, kMin, kVar, kStd, kProd, kAny, kAll };
+constexpr bool is_truth(ReduceOp op) { return op == ReduceOp::kAny || op == ReduceOp::kAll; }
 constexpr bool is_spread(ReduceOp op) { return op == ReduceOp::kVar || op == ReduceOp::kStd; }
 
 struct ReduceArgs {
   const void* x;  // (outer, reduced, inner)
-  void* y;        // (outer, inner), contiguous; int64 for sums and products of integers and bool, else of dtype
+  void* y;        // (outer, inner), contiguous; int64 for sums and products of integers and bool, bool for
+                  // kAny and kAll, else of dtype
   int64_t outer, reduced, inner;
   int64_t outer_stride, reduced_stride, inner_stride;  // of x, in elements
   ReduceOp op;

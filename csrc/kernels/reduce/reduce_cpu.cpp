@@ -61,6 +61,16 @@ int64_t reduce_integers(const ReduceArgs& args, auto&& element) {
   return value;
 }
 
+bool reduce_truths(const ReduceArgs& args, auto&& element) {
+  bool any = false, all = true;
+  for (int64_t k = 0; k < args.reduced; ++k) {
+    const bool truth = to_double(element(k)) != 0;
+    any |= truth;
+    all &= truth;
+  }
+  return args.op == ReduceOp::kAny ? any : all;
+}
+
 }  // namespace
 
 void reduce_cpu_v0_reference(const ReduceArgs& args, Queue&) {
@@ -69,7 +79,9 @@ void reduce_cpu_v0_reference(const ReduceArgs& args, Queue&) {
       for (int64_t i = 0; i < args.inner; ++i) {
         const T* x = static_cast<const T*>(args.x) + o * args.outer_stride + i * args.inner_stride;
         const int64_t at = o * args.inner + i;
-        if constexpr (!std::is_integral_v<T>)
+        if (is_truth(args.op))
+          static_cast<bool*>(args.y)[at] = reduce_truths(args, [&](int64_t k) { return x[k * args.reduced_stride]; });
+        else if constexpr (!std::is_integral_v<T>)
           static_cast<T*>(args.y)[at] =
               from_double<T>(reduce_numbers(args, [&](int64_t k) { return to_double(x[k * args.reduced_stride]); }));
         else if (const auto element = [&](int64_t k) { return static_cast<int64_t>(x[k * args.reduced_stride]); };

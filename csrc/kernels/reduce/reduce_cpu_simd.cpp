@@ -1,4 +1,6 @@
 // The SIMD rung of reduce on the CPU: see reduce.h for what it computes, and reduce_ladder.cpp for what was measured.
+#include <type_traits>
+
 #include "kernels/common/row_simd.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/reduce/spread_simd.h"
@@ -34,7 +36,7 @@ struct TotalOf<kOp, bool> {
   using type = int64_t;
 };
 template <ReduceOp kOp, class T>
-using total_t = typename TotalOf<kOp, T>::type;
+using total_t = std::conditional_t<is_truth(kOp), int64_t, typename TotalOf<kOp, T>::type>;
 template <class T>
 constexpr bool kIsInteger = static_cast<total_t<ReduceOp::kSum, T>>(0.5) == 0;
 
@@ -49,6 +51,7 @@ ROOFLAB_INLINE double fold(double a, double b) {
 }
 template <ReduceOp kOp>
 ROOFLAB_INLINE int64_t fold(int64_t a, int64_t b) {  // sums and products wrap around
+  if (is_truth(kOp)) return kOp == ReduceOp::kAny ? a | b : a & b;
   if (is_sum(kOp)) return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
   if (kOp == ReduceOp::kProd) return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
   return (kOp == ReduceOp::kMax) == (a > b) ? a : b;
@@ -61,8 +64,10 @@ ROOFLAB_INLINE Spread fold(const Spread& a, const Spread& b) {
 
 template <ReduceOp kOp, class A>
 constexpr A identity() {
-  if constexpr (is_sum(kOp) || kOp == ReduceOp::kVar)
+  if constexpr (is_sum(kOp) || kOp == ReduceOp::kVar || kOp == ReduceOp::kAny)
     return {};
+  else if constexpr (kOp == ReduceOp::kAll)
+    return 1;
   else if constexpr (kOp == ReduceOp::kProd)
     return 1;
   else if constexpr (static_cast<A>(0.5) == 0)
@@ -141,10 +146,33 @@ int64_t fold_bytes(const uint8_t* x, int64_t n) {
   return total;
 }
 
+// The bits of an element, which are not all 0 where it is not 0: those of a float without its sign.
+template <class T>
+using bits_t = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
+template <class T>
+ROOFLAB_INLINE bits_t<T> truth_of(const T* x) {
+  bits_t<T> bits;
+  __builtin_memcpy(&bits, x, sizeof(T));
+  return kIsInteger<T> ? bits : static_cast<bits_t<T>>(bits << 1);
+}
+
+template <ReduceOp kOp, class T>
+int64_t fold_truths(const T* x, int64_t n) {
+  constexpr bool kIsAny = kOp == ReduceOp::kAny;
+  bits_t<T> any = 0, none = 0;  // not 0 where an element is not 0, and where one is
+  for (int64_t i = 0; i < n; ++i) {
+    any |= truth_of(x + i);
+    none |= truth_of(x + i) == 0;
+  }
+  return kIsAny ? any != 0 : none == 0;
+}
+
 // n neighbours.
 template <ReduceOp kOp, class T>
 total_t<kOp, T> fold_along(const T* x, int64_t n) {
-  if constexpr (sizeof(T) == 1) {
+  if constexpr (is_truth(kOp)) {
+    return fold_truths<kOp>(x, n);
+  } else if constexpr (sizeof(T) == 1) {
     return fold_bytes<kOp>(reinterpret_cast<const uint8_t*>(x), n);
   } else if constexpr (kIsInteger<T>) {
     total_t<kOp, T> total = identity<kOp, total_t<kOp, T>>();
@@ -277,7 +305,7 @@ void fold_columns(const T* x, int64_t n, int64_t n_stride, int64_t columns, int6
   for (int64_t c = 0; c < kColumns; ++c) totals[c] = identity<kOp, total_t<kOp, T>>();
   if (n > kShortLine && column_stride != 1) {
     int64_t c = 0;
-    if constexpr (!kIsInteger<T> && kOp != ReduceOp::kProd && kOp != ReduceOp::kVar) {
+    if constexpr (!kIsInteger<T> && kOp != ReduceOp::kProd && kOp != ReduceOp::kVar && !is_truth(kOp)) {
       constexpr int64_t kLanes = SimdOf<T>::kLanes;
       for (; n <= kChunk && n_stride == 1 && c + kLanes <= columns; c += kLanes)
         reduce_rows<kOp>(x + c * column_stride, n, column_stride, totals + c);
@@ -291,7 +319,15 @@ void fold_columns(const T* x, int64_t n, int64_t n_stride, int64_t columns, int6
     x = turned;
     n_stride = kColumns;
   }
-  if constexpr (sizeof(T) == 1 && (kOp == ReduceOp::kMax || kOp == ReduceOp::kMin)) {  // any and all, byte by byte
+  if constexpr (is_truth(kOp)) {
+    bits_t<T> found[kColumns] = {};  // not 0 where an element of any is not 0, and where one of all is
+    for (int64_t k = 0; k < n; ++k)
+      for (int64_t c = 0; c < columns; ++c) {
+        const bits_t<T> bits = truth_of(x + k * n_stride + c);
+        found[c] |= kOp == ReduceOp::kAny ? bits : bits == 0;
+      }
+    for (int64_t c = 0; c < columns; ++c) totals[c] = (kOp == ReduceOp::kAny) == (found[c] != 0);
+  } else if constexpr (sizeof(T) == 1 && (kOp == ReduceOp::kMax || kOp == ReduceOp::kMin)) {  // byte by byte
     T bits[kColumns];
     for (int64_t c = 0; c < kColumns; ++c) bits[c] = kOp == ReduceOp::kMin;
     for (int64_t k = 0; k < n; ++k)
@@ -355,6 +391,8 @@ void run(ReduceArgs args, Queue& queue) {
         results[c] = args.op == ReduceOp::kStd ? __builtin_sqrt(variance) : variance;
       }
       write_results(static_cast<T*>(args.y) + at, columns, results);
+    } else if constexpr (is_truth(kOp)) {
+      for (int64_t c = 0; c < columns; ++c) static_cast<bool*>(args.y)[at + c] = totals[c] != 0;
     } else if constexpr (!kIsInteger<T>) {
       if (args.op == ReduceOp::kMean)
         for (int64_t c = 0; c < columns; ++c) totals[c] /= static_cast<double>(args.reduced);
@@ -406,6 +444,8 @@ void run_op(const ReduceArgs& args, Queue& queue) {
       if constexpr (!kIsInteger<T>) return run<ReduceOp::kVar, T>(args, queue);
       break;
     case ReduceOp::kProd: return run<ReduceOp::kProd, T>(args, queue);
+    case ReduceOp::kAny: return run < sizeof(T) == 1 ? ReduceOp::kMax : ReduceOp::kAny, T > (args, queue);
+    case ReduceOp::kAll: return run < sizeof(T) == 1 ? ReduceOp::kMin : ReduceOp::kAll, T > (args, queue);
     case ReduceOp::kSum:
     case ReduceOp::kMean: return run<ReduceOp::kSum, T>(args, queue);
   }

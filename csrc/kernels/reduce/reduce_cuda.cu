@@ -7,12 +7,17 @@ namespace {
 template <class R>
 __global__ void reduce_cuda_v0_reference_kernel(const typename R::Element* x, typename R::Result* y, ReduceArgs args,
                                                 ReduceEnd result) {
-  using A = std::conditional_t<std::is_integral_v<typename R::Element>, int64_t, double>;
+  using A = std::conditional_t<std::is_integral_v<typename R::Element> || kOfTruth<R>, int64_t, double>;
   const int64_t outputs = args.outer * args.inner, threads = gridDim.x * int64_t{blockDim.x};
   for (int64_t output = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; output < outputs; output += threads) {
     const typename R::Element* from =
         x + output / args.inner * args.outer_stride + output % args.inner * args.inner_stride;
-    const auto element = [&](int64_t k) { return accumulated<A>(from[k * args.reduced_stride]); };
+    const auto element = [&](int64_t k) -> A {
+      if constexpr (kOfTruth<R>)
+        return value_in<R>(from[k * args.reduced_stride], 0, 1);
+      else
+        return accumulated<A>(from[k * args.reduced_stride]);
+    };
     if constexpr (std::is_same_v<typename R::Accumulator, Distances>) {
       const double count = static_cast<double>(args.reduced);
       double mean = 0;

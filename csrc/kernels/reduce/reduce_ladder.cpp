@@ -116,10 +116,10 @@ ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
 }  // namespace
 
 int64_t reduce_partial_bytes(const ReduceArgs& args, const ReducePlan& plan) {
-  const bool is_extreme = args.op == ReduceOp::kMax || args.op == ReduceOp::kMin;
+  const bool is_extreme = args.op == ReduceOp::kMax || args.op == ReduceOp::kMin || is_truth(args.op);
   const bool in_float = is_floating(args.dtype) && args.dtype != DType::kFloat64;
   const bool is_narrow = is_extreme && (in_float || args.dtype == DType::kBool);
-  const int64_t bytes = is_spread(args.op) ? 24 : is_narrow ? 4 : 8;
+  const int64_t bytes = is_spread(args.op) ? 24 : is_narrow || is_truth(args.op) ? 4 : 8;
   return plan.splits > 1 ? plan.splits * args.outer * args.inner * bytes : 0;
 }
 
@@ -163,6 +163,6 @@ const Ladder<ReduceArgs> reduce_ladder(
          reduce_cpu_v1_simd},
         {"v0_reference", kCpu, "one thread, in double", nullptr, reduce_cpu_v0_reference},
     },
-    {"sum", "mean", "amax", "amin", "var", "std", "prod"});
+    {"sum", "mean", "amax", "amin", "var", "std", "prod", "any", "all"});
 
 }  // namespace rooflab::kernels

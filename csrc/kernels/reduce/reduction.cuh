@@ -112,6 +112,34 @@ struct Minimum : Min {
   }
 };
 
+// Whether any element is not 0, and whether all are. NaN is not 0.
+template <class T>
+struct Any : Max {
+  using Element = T;
+  using Accumulator = int;
+  using Folded = int;
+  using Partial = int;
+  using Result = bool;
+  template <class A>
+  static __device__ __forceinline__ A identity() {
+    return 0;
+  }
+};
+template <class T>
+struct All : Min {
+  using Element = T;
+  using Accumulator = int;
+  using Folded = int;
+  using Partial = int;
+  using Result = bool;
+  template <class A>
+  static __device__ __forceinline__ A identity() {
+    return 1;
+  }
+};
+template <class R>
+constexpr bool kOfTruth = std::is_same_v<R, Any<typename R::Element>> || std::is_same_v<R, All<typename R::Element>>;
+
 // Whether R sums in float, where numbers may overflow on the way to a sum that fits, and whether it takes distances.
 template <class R>
 constexpr bool kMayOverflow =
@@ -129,6 +157,11 @@ __device__ __forceinline__ typename R::Accumulator value_in(T element, double ce
     return {distance, distance * distance};
   } else if constexpr (kMayOverflow<R>) {
     return accumulated<float>(element) * unit;
+  } else if constexpr (kOfTruth<R>) {
+    if constexpr (std::is_integral_v<T>)
+      return element != T(0);
+    else
+      return to_float(element) != 0;
   } else {
     return accumulated<typename R::Accumulator>(element);
   }
@@ -161,11 +194,14 @@ __device__ __forceinline__ typename R::Result finish(const A& value, const Reduc
 // Calls f.operator()<R>() with R the reduction of T that args name.
 template <class T, class F>
 void dispatch_reduction(const ReduceArgs& args, F&& f) {
-  if (args.op == ReduceOp::kMax)
-    f.template operator()<Maximum<T>>();
-  else if (args.op == ReduceOp::kMin)
-    f.template operator()<Minimum<T>>();
-  else if (args.op == ReduceOp::kProd)
+  constexpr bool is_bool = std::is_same_v<T, bool>;  // of which any is the larger, and all the smaller
+  if (args.op == ReduceOp::kMax || (is_bool && args.op == ReduceOp::kAny)) return f.template operator()<Maximum<T>>();
+  if (args.op == ReduceOp::kMin || (is_bool && args.op == ReduceOp::kAll)) return f.template operator()<Minimum<T>>();
+  if constexpr (!is_bool) {
+    if (args.op == ReduceOp::kAny) return f.template operator()<Any<T>>();
+    if (args.op == ReduceOp::kAll) return f.template operator()<All<T>>();
+  }
+  if (args.op == ReduceOp::kProd)
     f.template operator()<Product<T>>();
   else if (!is_spread(args.op))
     f.template operator()<Sum<T>>();

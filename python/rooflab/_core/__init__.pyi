@@ -326,18 +326,18 @@ class Tensor:
         >>> rl.ones(2).addmm(rl.ones(1, 3), rl.ones(3, 2)).tolist()
         [[4.0, 4.0]]
         """
-    def all(self, dim: typing.Any = None, keepdim: builtins.bool = False) -> Tensor:
+    def all(self, dim: typing.Any = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
         """
         Whether all elements are true (not 0), over one, several or all dimensions.
         
-        Made of amin and, unless `x` is bool, ne; counted as these.
+        One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU takes two for few results.
         
         `x` is this tensor: of any dtype; NaN is true.
         
         Parameters
         ----------
         dim : int, tuple of int or None
-            What to go over; None is all.
+            What to go over; None and an empty tuple are all.
         keepdim : bool
             Whether reduced dimensions stay, with size 1.
         
@@ -349,7 +349,7 @@ class Tensor:
         Raises
         ------
         ValueError
-            For a `dim` that `x` lacks or that appears twice, and for an empty tuple.
+            For a `dim` that `x` lacks or that appears twice.
         
         Examples
         --------
@@ -449,18 +449,18 @@ class Tensor:
         >>> rl.tensor([[1.0, 5.0], [7.0, 2.0]]).amin(dim=1).tolist()
         [1.0, 2.0]
         """
-    def any(self, dim: typing.Any = None, keepdim: builtins.bool = False) -> Tensor:
+    def any(self, dim: typing.Any = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
         """
         Whether any element is true (not 0), over one, several or all dimensions.
         
-        Made of amax and, unless `x` is bool, ne; counted as these.
+        One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU takes two for few results.
         
         `x` is this tensor: of any dtype; NaN is true.
         
         Parameters
         ----------
         dim : int, tuple of int or None
-            What to go over; None is all.
+            What to go over; None and an empty tuple are all.
         keepdim : bool
             Whether reduced dimensions stay, with size 1.
         
@@ -472,7 +472,7 @@ class Tensor:
         Raises
         ------
         ValueError
-            For a `dim` that `x` lacks or that appears twice, and for an empty tuple.
+            For a `dim` that `x` lacks or that appears twice.
         
         Examples
         --------
@@ -6071,18 +6071,18 @@ def add_library_directory(path: str) -> None:
     """
     Adds a folder that is searched for CUDA libraries before the system's own.
     """
-def all(x: Tensor, dim: typing.Any = None, keepdim: bool = False) -> Tensor:
+def all(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
     """
     Whether all elements are true (not 0), over one, several or all dimensions.
     
-    Made of amin and, unless `x` is bool, ne; counted as these.
+    One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU takes two for few results.
     
     Parameters
     ----------
     x : Tensor
         Of any dtype; NaN is true.
     dim : int, tuple of int or None
-        What to go over; None is all.
+        What to go over; None and an empty tuple are all.
     keepdim : bool
         Whether reduced dimensions stay, with size 1.
     
@@ -6094,7 +6094,7 @@ def all(x: Tensor, dim: typing.Any = None, keepdim: bool = False) -> Tensor:
     Raises
     ------
     ValueError
-        For a `dim` that `x` lacks or that appears twice, and for an empty tuple.
+        For a `dim` that `x` lacks or that appears twice.
     
     Examples
     --------
@@ -6191,18 +6191,18 @@ def amin(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str 
     >>> rl.amin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
     [1.0, 2.0]
     """
-def any(x: Tensor, dim: typing.Any = None, keepdim: bool = False) -> Tensor:
+def any(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
     """
     Whether any element is true (not 0), over one, several or all dimensions.
     
-    Made of amax and, unless `x` is bool, ne; counted as these.
+    One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU takes two for few results.
     
     Parameters
     ----------
     x : Tensor
         Of any dtype; NaN is true.
     dim : int, tuple of int or None
-        What to go over; None is all.
+        What to go over; None and an empty tuple are all.
     keepdim : bool
         Whether reduced dimensions stay, with size 1.
     
@@ -6214,7 +6214,7 @@ def any(x: Tensor, dim: typing.Any = None, keepdim: bool = False) -> Tensor:
     Raises
     ------
     ValueError
-        For a `dim` that `x` lacks or that appears twice, and for an empty tuple.
+        For a `dim` that `x` lacks or that appears twice.
     
     Examples
     --------

@@ -63,6 +63,25 @@ def _extremes(rng):
     yield Sample("nan-inf", (x,), {"dim": 1})
 
 
+def _truths(rng):
+    """Mostly zeros in half of the samples, and few in the others."""
+    for sample in _samples(rng):
+        (x,) = sample.args
+        for share in (0.02, 0.98):
+            truths = np.where(rng.random(x.shape) < share, rng.choice((-2.0, 3.0), x.shape), -0.0)
+            yield Sample(f"{sample.label} {share}", (truths,), sample.kwargs)
+
+
+def _truth_tails(rng):
+    """One element decides: the last."""
+    for sample in _tails(rng):
+        (x,) = sample.args
+        for last in (0.0, 1.0):
+            truths = np.full(x.shape, 1 - last)
+            truths.reshape(-1)[-1] = last
+            yield Sample(f"{sample.label} {last}", (truths,), sample.kwargs)
+
+
 def _spreads(rng):
     """Of two elements or more: what lies between fewer is not a number."""
     for sample in _means(rng):
@@ -139,6 +158,8 @@ def _lengths(sample):
 
 
 def _result(name):
+    if name in ("any", "all"):
+        return lambda dtype: "bool"
     return lambda dtype: "int64" if name in ("sum", "prod") and dtype in INTEGER else dtype
 
 
@@ -158,7 +179,7 @@ def _cost(name):
 
 def _tolerance(name):
     def tolerance(dtype, sample):
-        if dtype in INTEGER:
+        if dtype in INTEGER or name in ("any", "all"):
             return 0.0, 0.0
         if name in ("amax", "amin"):
             return unit_roundoff(dtype), 0.0
@@ -219,8 +240,10 @@ def _spec(name, fold, samples, dtypes):
         tolerance=_tolerance(name),
         dtypes=dtypes,
         result_dtype=_result(name),
-        tails=(lambda rng: _factors(_tails(rng))) if name == "prod" else _tails,
-        differentiable=_differentiable(name, samples),
+        tails=(lambda rng: _factors(_tails(rng)))
+        if name == "prod"
+        else (_truth_tails if name in ("any", "all") else _tails),
+        differentiable=None if name in ("any", "all") else _differentiable(name, samples),
         bench=_bench,
         tables=_TABLES if name == "sum" else {},
         peer=(lambda torch: lambda x, dim=(): torch.logsumexp(x, dim))
@@ -237,5 +260,7 @@ SPECS = [
     _spec("var", np.var, _spreads, FLOATING),
     _spec("std", np.std, _spreads, FLOATING),
     _spec("prod", np.prod, _products, FLOATING + INTEGER),
+    _spec("any", np.any, _truths, FLOATING + INTEGER),
+    _spec("all", np.all, _truths, FLOATING + INTEGER),
     _spec("logsumexp", _log_sum_exp, _exponents, FLOATING),
 ]
