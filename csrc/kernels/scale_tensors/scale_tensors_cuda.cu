@@ -22,9 +22,9 @@ __global__ void __launch_bounds__(kThreads)
     x[i] = scaled(x[i], static_cast<accumulator_t<T>>(*factor));
 }
 
-constexpr int kVectorsInFlight = 4;  // per thread
+constexpr int kScaledInFlight = 4;  // per thread
 template <class T>
-constexpr int64_t kPiece = kThreads* kVectorsInFlight* kVectorWidth<T>;  // elements per block
+constexpr int64_t kScaledPiece = kThreads* kScaledInFlight* kVectorWidth<T>;  // elements per block
 
 template <class T>
 __global__ void __launch_bounds__(kThreads)
@@ -33,21 +33,21 @@ __global__ void __launch_bounds__(kThreads)
   constexpr int kWidth = kVectorWidth<T>;
   const auto factor = static_cast<accumulator_t<T>>(*number);
   const int i = pieces.tensor_of(blockIdx.x);
-  const int64_t piece = (blockIdx.x - pieces.first[i]) * kPiece<T>, n = list.tensors[i].n - piece;
+  const int64_t piece = (blockIdx.x - pieces.first[i]) * kScaledPiece<T>, n = list.tensors[i].n - piece;
   T* const x = static_cast<T*>(list.tensors[i].data) + piece;
-  if (n >= kPiece<T> && reinterpret_cast<uintptr_t>(x) % 16 == 0) {
-    Vector<T, kWidth> vectors[kVectorsInFlight];
+  if (n >= kScaledPiece<T> && reinterpret_cast<uintptr_t>(x) % 16 == 0) {
+    Vector<T, kWidth> vectors[kScaledInFlight];
 #pragma unroll
-    for (int u = 0; u < kVectorsInFlight; ++u)
+    for (int u = 0; u < kScaledInFlight; ++u)
       vectors[u] = load_vector<kWidth>(x + (u * kThreads + threadIdx.x) * kWidth);
 #pragma unroll
-    for (int u = 0; u < kVectorsInFlight; ++u) {
+    for (int u = 0; u < kScaledInFlight; ++u) {
 #pragma unroll
       for (int j = 0; j < kWidth; ++j) vectors[u][j] = scaled(vectors[u][j], factor);
       store_vector(x + (u * kThreads + threadIdx.x) * kWidth, vectors[u]);
     }
   } else {
-    const int64_t end = n < kPiece<T> ? n : kPiece<T>;
+    const int64_t end = n < kScaledPiece<T> ? n : kScaledPiece<T>;
 #pragma unroll 4
     for (int64_t at = threadIdx.x; at < end; at += kThreads) x[at] = scaled(x[at], factor);
   }
@@ -66,7 +66,7 @@ void scale_tensors_cuda_v0_reference(const ScaleTensorsArgs& args, Queue& queue)
 void scale_tensors_cuda_v1_many(const ScaleTensorsArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "scale_tensors", [&]<class Element>() {
     using T = cuda_type_t<Element>;
-    const ListPieces pieces(args.list, kPiece<T>);
+    const ListPieces pieces(args.list, kScaledPiece<T>);
     queue.launch(scale_tensors_cuda_v1_many_kernel<T>, {pieces.total(), kThreads}, args.list, pieces, args.factor);
   });
 }

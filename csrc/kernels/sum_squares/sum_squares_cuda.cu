@@ -25,9 +25,9 @@ __global__ void sum_squares_cuda_v0_reference_kernel(const __grid_constant__ Sum
 }
 
 template <class T>
-constexpr int64_t kPiece = sum_squares_piece(sizeof(T));  // elements of a block
+constexpr int64_t kSquaredPiece = sum_squares_piece(sizeof(T));  // elements of a block
 template <class T>
-constexpr int kVectorsInFlight = kPiece<T> / (kThreads * kVectorWidth<T>);  // of a thread
+constexpr int kSquaredInFlight = kSquaredPiece<T> / (kThreads * kVectorWidth<T>);  // of a thread
 
 template <class T>
 __global__ void __launch_bounds__(kThreads)
@@ -35,21 +35,21 @@ __global__ void __launch_bounds__(kThreads)
                                     double* __restrict__ partial) {
   constexpr int kWidth = kVectorWidth<T>;
   const int i = pieces.tensor_of(blockIdx.x);
-  const int64_t piece = (blockIdx.x - pieces.first[i]) * kPiece<T>, n = list.tensors[i].n - piece;
+  const int64_t piece = (blockIdx.x - pieces.first[i]) * kSquaredPiece<T>, n = list.tensors[i].n - piece;
   const T* x = static_cast<const T*>(list.tensors[i].data) + piece;
   double sum = 0;
-  if (n >= kPiece<T> && reinterpret_cast<uintptr_t>(x) % 16 == 0) {
-    Vector<T, kWidth> vectors[kVectorsInFlight<T>];
+  if (n >= kSquaredPiece<T> && reinterpret_cast<uintptr_t>(x) % 16 == 0) {
+    Vector<T, kWidth> vectors[kSquaredInFlight<T>];
 #pragma unroll
-    for (int u = 0; u < kVectorsInFlight<T>; ++u)
+    for (int u = 0; u < kSquaredInFlight<T>; ++u)
       vectors[u] = load_vector<kWidth>(x + (u * kThreads + threadIdx.x) * kWidth);
 #pragma unroll
-    for (int u = 0; u < kVectorsInFlight<T>; ++u) {
+    for (int u = 0; u < kSquaredInFlight<T>; ++u) {
 #pragma unroll
       for (int j = 0; j < kWidth; ++j) sum += square(vectors[u][j]);
     }
   } else {
-    const int64_t end = n < kPiece<T> ? n : kPiece<T>;
+    const int64_t end = n < kSquaredPiece<T> ? n : kSquaredPiece<T>;
 #pragma unroll 4
     for (int64_t at = threadIdx.x; at < end; at += kThreads) sum += square(x[at]);
   }
@@ -81,7 +81,7 @@ void sum_squares_cuda_v0_reference(const SumSquaresArgs& args, Queue& queue) {
 void sum_squares_cuda_v1_many(const SumSquaresArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "sum_squares", [&]<class Element>() {
     using T = cuda_type_t<Element>;
-    const ListPieces pieces(args.list, kPiece<T>);
+    const ListPieces pieces(args.list, kSquaredPiece<T>);
     double* partial = queue.scratch<double>(pieces.total());
     if (pieces.total() > 0)
       queue.launch(sum_squares_cuda_v1_many_kernel<T>, {pieces.total(), kThreads}, args.list, pieces, partial);
