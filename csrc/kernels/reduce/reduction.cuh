@@ -89,7 +89,9 @@ struct Maximum : Max {
   using Result = T;
   template <class A>
   static __device__ __forceinline__ A identity() {
-    if constexpr (std::is_integral_v<A>)
+    if constexpr (std::is_same_v<T, bool>)
+      return 0;  // any of none is false
+    else if constexpr (std::is_integral_v<A>)
       return std::numeric_limits<A>::min();
     else
       return -static_cast<A>(INFINITY);
