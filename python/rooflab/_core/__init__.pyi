@@ -3571,7 +3571,8 @@ class Tensor:
         """
         x with elements of src, or one number, at places along a dimension.
         
-        Two launches, and four for a tensor on a GPU, where the last element for each place is found first.
+        Two launches on the CPU, for a number, and on a GPU where x is not long along `dim`; else four there, to find the
+        last element for each place.
         
         `x` is this tensor.
         
@@ -5911,6 +5912,10 @@ def _check_adamw(params: collections.abc.Sequence[Tensor], grads: collections.ab
     """
     Raises what adamw would raise, and changes nothing.
     """
+def _kinds(tensors: collections.abc.Sequence[Tensor]) -> list[int]:
+    """
+    For each tensor, the place of the first that has its dtype and its device.
+    """
 def _one_hot(index: Tensor, classes: typing.SupportsIndex) -> Tensor:
     """
     1 at the class of each element, else 0: rl.nn.functional.one_hot for a number of classes that is known.
@@ -5927,9 +5932,17 @@ def _rand_at(state: tuple[typing.SupportsIndex, typing.SupportsIndex], shape: tu
     """
     Like rand, from a position in a sequence that is not that of manual_seed.
     """
+def _randperm(n: typing.SupportsIndex, state: tuple[typing.SupportsIndex, typing.SupportsIndex] | None = None, *, device: typing.Any = 'cpu') -> Tensor:
+    """
+    The integers below n in random order, from a position in a sequence or from that of manual_seed.
+    """
 def _rebuild(values: typing.Any, dtype: typing.Any, device: typing.Any, requires_grad: bool, is_parameter: bool = False) -> Tensor:
     """
     What pickle calls.
+    """
+def _scale_tensors(tensors: collections.abc.Sequence[Tensor], factor: Tensor, variant: str = '') -> None:
+    """
+    Multiply tensors of one dtype in place by `factor`, float64 () on their device. One launch for 192 tensors.
     """
 @typing.overload
 def _scatter(x: Tensor, dim: typing.SupportsIndex, index: Tensor, src: Tensor, variant: str = '') -> Tensor:
@@ -5950,6 +5963,10 @@ def _sort_values(x: Tensor, variant: str = '') -> Tensor:
 def _strided(base: Tensor, shape: typing.Any, strides: typing.Any, offset: typing.SupportsIndex) -> Tensor:
     """
     A view of what lies between the first and the last element of base; strides and offset in elements.
+    """
+def _sum_squares(tensors: collections.abc.Sequence[Tensor], variant: str = '') -> Tensor:
+    """
+    float64 (): the sum of the squares of all elements of tensors of one dtype on one device. One launch on the CPU and two on a GPU for 192 tensors.
     """
 def _unbind(x: Tensor, dim: typing.SupportsIndex) -> tuple[Tensor, ...]:
     """
@@ -8057,7 +8074,7 @@ def linspace(start: typing.SupportsFloat | typing.SupportsIndex, end: typing.Sup
     """
     Numbers at equal distances from `start` to `end`, both included.
     
-    Computed in float64 by NumPy on the CPU and rounded once.
+    One launch. Computed in float64, as NumPy does, and rounded once.
     
     Parameters
     ----------
