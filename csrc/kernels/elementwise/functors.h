@@ -138,9 +138,7 @@ ROOFLAB_HOST_DEVICE T log10_of(T a) {
     return a == 0.0f ? -INFINITY : a > 0.0f ? (a < INFINITY ? found : a) : NAN;
   }
 #endif
-#ifndef __CUDACC_RTC__
   using std::log10;
-#endif
   return log10(a);
 }
 
@@ -277,11 +275,8 @@ ROOFLAB_HOST_DEVICE T evaluate_integer(T a, T b) {
 template <ElementwiseOp kOp, class T>
 ROOFLAB_HOST_DEVICE T evaluate_floating(T a, T b) {
   using enum ElementwiseOp;
-  using std::abs, std::exp, std::log, std::tanh, std::sqrt, std::sin, std::cos;
+  using std::abs, std::exp, std::log, std::log2, std::tanh, std::sqrt, std::sin, std::cos;
   using std::floor, std::ceil, std::trunc, std::rint;
-#ifndef __CUDACC_RTC__
-  using std::log2;  // NVRTC has it as a global function alone
-#endif
   if constexpr (kOp == kAdd) return a + b;
   if constexpr (kOp == kSub) return a - b;
   if constexpr (kOp == kMul) return a * b;

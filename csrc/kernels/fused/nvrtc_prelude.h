@@ -12,9 +12,13 @@ using int64_t = long;
 using uint64_t = unsigned long;
 using uintptr_t = unsigned long;
 
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fffffff)
+
 namespace std {
 
-using ::abs, ::exp, ::exp2, ::log, ::tanh, ::sqrt, ::sin, ::cos, ::pow, ::fmod, ::fma, ::copysign;
+using ::abs, ::exp, ::exp2, ::log, ::log2, ::log10, ::tanh, ::sqrt, ::sin, ::cos, ::pow, ::fmod, ::fma;
+using ::copysign;
 using ::floor, ::ceil, ::trunc, ::rint;
 
 template <class A, class B>
