@@ -257,15 +257,6 @@ void register_factories(py::module_& m) {
       py::arg("state"), py::arg("shape"), named, dtype, device,
       "Like rand, from a position in a sequence that is not that of manual_seed.");
   m.def(
-      "_randperm",
-      [](int64_t n, const std::optional<std::pair<uint64_t, uint64_t>>& state, const py::object& device) {
-        const RandomState at = state ? RandomState{state->first, state->second} : RandomState{};
-        const auto make = [&](const Shape&, DType, Device d) { return randperm(n, state ? &at : nullptr, d); };
-        return made_by(make, {n}, DType::kInt64, to_device(device));
-      },
-      py::arg("n"), py::arg("state") = py::none(), named, device,
-      "The integers below n in random order, from a position in a sequence or from that of manual_seed.");
-  m.def(
       "full",
       [](const Shape& shape, const py::object& value, const py::object& dtype, const py::object& device, bool grad) {
         const Value of = value_of("full", value);

@@ -6,7 +6,6 @@
 
 #include "autograd/draws.h"
 #include "core/range.h"
-#include "kernels/randperm/randperm.h"
 #include "ops/graph.h"
 #include "ops/ops.h"
 #include "ops/random.h"
@@ -28,7 +27,6 @@ struct Options {
   uint64_t range;  // of integers
 };
 
-template <const kernels::Ladder<RandomArgs>& kLadder>
 void run(const Call<Options>& call) {
   const Tensor& out = call.outputs[0];
   RandomArgs args{};
@@ -44,11 +42,10 @@ void run(const Call<Options>& call) {
   }
   args.low = call.options.low;
   args.range = call.options.range;
-  run_rung(kLadder, call, args);
+  run_rung(kernels::random_ladder, call, args);
 }
 
-const Op<Options> kRandn("randn", run<kernels::random_ladder>), kRand("rand", run<kernels::random_ladder>),
-    kRandint("randint", run<kernels::random_ladder>), kRandperm("randperm", run<kernels::randperm_ladder>);
+const Op<Options> kRandn("randn", run), kRand("rand", run), kRandint("randint", run);
 
 RandomState next_of_process() {
   return {seed.load(std::memory_order_relaxed), next_stream.fetch_add(1, std::memory_order_relaxed)};
@@ -114,13 +111,6 @@ Tensor randint(int64_t low, int64_t high, const Shape& shape, DType dtype, Devic
            high, ") does not fit int32");
   return draw(kRandint, RandomKind::kIntegers, next_of_process, shape, dtype, device, low,
               static_cast<uint64_t>(high) - static_cast<uint64_t>(low));
-}
-
-Tensor randperm(int64_t n, const RandomState* at, Device device) {
-  const OpScope scope("randperm");
-  RL_CHECK(n < int64_t{1} << 32, "randperm", "n: expected less than 2**32, got ", n);
-  const auto next = [&] { return at ? *at : next_of_process(); };
-  return draw(kRandperm, RandomKind::kIntegers, next, {n}, DType::kInt64, device);
 }
 
 }  // namespace rooflab

@@ -17,7 +17,4 @@ void set_random_state(const RandomState& state);  // does nothing in a function 
 // Like rand(), from a position in a sequence that is not the process's.
 Tensor rand_at(const RandomState& at, const Shape& shape, DType dtype, Device device);
 
-// The integers below n in random order; drawn from the process's sequence if `at` is null.
-Tensor randperm(int64_t n, const RandomState* at, Device device);
-
 }  // namespace rooflab

@@ -61,7 +61,7 @@ LAUNCHES = [  # what is called, and what the docstring of the function named fir
     ("count_nonzero", 1, lambda: rl.count_nonzero(B), "one for bool"),
     ("bincount", 6, lambda: rl.bincount(ONE[0]), "six launches"),
     ("equal", 2, lambda: rl.equal(X, X), "two launches"),
-    ("randperm", 1, lambda: rl.randperm(4), "one launch on the cpu"),
+    ("randperm", 2, lambda: rl.randperm(4), "two launches"),
     ("bernoulli", 7, lambda: rl.bernoulli(SHARES), "seven launches"),
     ("multinomial", 13, lambda: rl.multinomial(X, 2), "13 launches"),
     ("multinomial", 11, lambda: rl.multinomial(X, 2, replacement=True), "with replacement of eleven"),

@@ -55,43 +55,6 @@ def test_uniforms_are_philox(device):
         np.testing.assert_array_equal(to_float64(rl.rand(100, dtype=dtype, device=device)), expected)
 
 
-def philox_words(counters, stream, seed):
-    """The same of many blocks at once: (blocks, 4)."""
-    mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
-    c = [counters & mask, counters >> half, np.uint64(stream) & mask, np.uint64(stream) >> half]
-    k = [seed & 0xFFFFFFFF, seed >> 32]
-    for _ in range(10):
-        a, b = np.uint64(0xD2511F53) * c[0], np.uint64(0xCD9E8D57) * c[2]
-        c = [(b >> half) ^ c[1] ^ np.uint64(k[0]), b & mask, (a >> half) ^ c[3] ^ np.uint64(k[1]), a & mask]
-        k = [(k[0] + 0x9E3779B9) & 0xFFFFFFFF, (k[1] + 0xBB67AE85) & 0xFFFFFFFF]
-    return np.stack(np.broadcast_arrays(*c), axis=-1)
-
-
-@pytest.mark.parametrize("n", [0, 1, 2, 63, 64, 65, 1000, 1025, 40_000, 400_003])
-def test_orders_are_those_of_draws(n, device):
-    """Of 400,003 numbers, some draw alike, and draw again."""
-    rl.manual_seed(11)
-    rl.rand(1)  # stream 0
-    numbers = np.arange(n, dtype=np.uint64)
-    draws = philox_words(np.arange(n // 4 + 1, dtype=np.uint64), 1, 11).ravel()[:n]
-    again = philox_words(np.uint64(1 << 63) | numbers, 1, 11)
-    order = np.lexsort((again[..., 0] | again[..., 1] << np.uint64(32), draws))
-    assert n < 400_000 or 0 < n - len(np.unique(draws)) < 100
-    np.testing.assert_array_equal(rl.randperm(n, device=device).cpu().numpy(), order)
-
-
-def test_orders_do_not_depend_on_threads():
-    threads, orders = rl.num_threads(), []
-    try:
-        for count in (1, 2, 3):
-            rl.set_num_threads(count)
-            rl.manual_seed(5)
-            orders.append(rl.randperm(100_000).tolist())
-    finally:
-        rl.set_num_threads(threads)
-    assert orders[0] == orders[1] == orders[2]
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_normal_moments(dtype, device):
     rl.manual_seed(1)

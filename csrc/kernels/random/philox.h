@@ -14,7 +14,6 @@
 namespace rooflab::kernels {
 
 constexpr int kPhiloxRounds = 10;
-constexpr uint32_t kPhiloxFactors[] = {0xD2511F53u, 0xCD9E8D57u};
 
 struct PhiloxKey {
   uint32_t k0, k1;
@@ -28,7 +27,7 @@ struct PhiloxKey {
 };
 
 ROOFLAB_HOST_DEVICE void philox_round(const PhiloxKey& key, uint32_t& c0, uint32_t& c1, uint32_t& c2, uint32_t& c3) {
-  const uint64_t a = uint64_t{kPhiloxFactors[0]} * c0, b = uint64_t{kPhiloxFactors[1]} * c2;
+  const uint64_t a = uint64_t{0xD2511F53u} * c0, b = uint64_t{0xCD9E8D57u} * c2;
   c0 = static_cast<uint32_t>(b >> 32) ^ c1 ^ key.k0;
   c2 = static_cast<uint32_t>(a >> 32) ^ c3 ^ key.k1;
   c1 = static_cast<uint32_t>(b);

@@ -1,13 +1,40 @@
 // Random numbers on the CPU, all threads. A group of Philox blocks is computed side by side, one step at a time, in
 // loops that the compiler vectorises. Every step is philox.h's, so the bits are the same.
-#include "kernels/random/philox_simd.h"
+#include "kernels/common/simd.h"
+#include "kernels/random/philox.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
+constexpr int kGroup = 16;
+
+struct Group {
+  uint32_t words[4][kGroup];
+
+  [[gnu::noinline]] Group(const RandomArgs& args, uint64_t counter) {
+    auto& [c0, c1, c2, c3] = words;
+    for (int j = 0; j < kGroup; ++j) {
+      c0[j] = static_cast<uint32_t>(counter + static_cast<uint64_t>(j));
+      c1[j] = static_cast<uint32_t>((counter + static_cast<uint64_t>(j)) >> 32);
+      c2[j] = static_cast<uint32_t>(stream_of(args));
+      c3[j] = static_cast<uint32_t>(stream_of(args) >> 32);
+    }
+    PhiloxKey key(args.seed);
+    for (int round = 0; round < kPhiloxRounds; ++round, key.advance())
+      for (int j = 0; j < kGroup; ++j) philox_round(key, c0[j], c1[j], c2[j], c3[j]);
+  }
+  template <class Word>
+  ROOFLAB_INLINE Word word(int i, int j) const {
+    if constexpr (sizeof(Word) == 4)
+      return words[i][j];
+    else
+      return words[2 * i][j] | static_cast<uint64_t>(words[2 * i + 1][j]) << 32;
+  }
+};
+
 // Columns i and i + 1 of the group's normals.
 template <class Real, class Word>
-void normal_columns(const PhiloxGroup& group, int i, Real* first, Real* second) {
+void normal_columns(const Group& group, int i, Real* first, Real* second) {
   alignas(64) Real radius[kGroup];
   for (int j = 0; j < kGroup; ++j) radius[j] = -2 * exact_log(open_unit(group.word<Word>(i, j)));
   for (int j = 0; j < kGroup; j += Simd<Real>::kLanes)
@@ -23,7 +50,7 @@ void normal_columns(const PhiloxGroup& group, int i, Real* first, Real* second) 
 // Computes blocks [counter, counter + kGroup), transposed: element i of block j at out[i][j].
 template <RandomKind kKind, class T>
 void fill_group(const RandomArgs& args, uint64_t counter, T (&out)[kPerBlock<T>][kGroup]) {
-  const PhiloxGroup group(args, counter);
+  const Group group(args, counter);
   if constexpr (kKind == RandomKind::kNormal && sizeof(T) == 8) {
     normal_columns<double, uint64_t>(group, 0, out[0], out[1]);
   } else if constexpr (kKind == RandomKind::kNormal) {

@@ -37,7 +37,6 @@ inline constexpr int64_t kSortTile = 2048, kSortDigits = 256;
 int64_t sort_portions(const SortArgs&);  // of a line
 bool sort_packs_before(const SortArgs&);
 int64_t sort_radix_bytes(const SortArgs&);  // of its scratch
-int64_t sort_count_bytes(const SortArgs&);  // of that for the counts
 bool sort_cuda_v3_accepts(const SortArgs&, const Target&);
 Footprint sort_cuda_v3_footprint(const SortArgs&, const Target&);
 

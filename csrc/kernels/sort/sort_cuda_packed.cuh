@@ -14,10 +14,6 @@ namespace rooflab::kernels {
 // The work of v3, with sort_radix_bytes() of scratch.
 void sort_by_radix(const SortArgs& args, Queue& queue, void* scratch);
 
-// The same for items of 64 bits: puts them in order of the first `digits` digits of their upper halves, three launches
-// each, with sort_count_bytes() of scratch. They are in `others` if those are odd in number, else in `items`.
-void sort_by_upper_digits(uint64_t* items, uint64_t* others, int64_t count, int digits, void* scratch, Queue& queue);
-
 // For elements of 64 bits. The others fit into an integer with their place.
 struct WideItem {
   uint64_t key, place;

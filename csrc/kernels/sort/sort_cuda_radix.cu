@@ -4,8 +4,6 @@
 // kernels: blocks count the digits of their portions of a line; others add up a digit's counts, which tells where every
 // portion's items go among those of the digit; then each tile of a portion is put in order in shared memory, and its
 // items are moved from there, neighbours together.
-#include <utility>
-
 #include "kernels/common/early_launch.cuh"
 #include "kernels/common/launch_size.h"
 #include "kernels/sort/sort_cuda_digits.cuh"
@@ -174,30 +172,24 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class Item>
-void run_pass(const SortArgs& args, const RadixPass<Item>& pass, Queue& queue) {
-  const int64_t lines = args.outer * args.inner;
-  const LaunchShape shape{.grid = lines * pass.portions, .block = kThreads, .early = can_launch_early(queue)};
-  const auto teams = static_cast<unsigned>(std::min<int64_t>(blocks_of(pass.portions, kBatch), kMostTeams));
-  const LaunchShape sums{.grid = lines * (kDigits / kWarp), .block = {kWarp, teams}, .early = shape.early};
-  queue.launch(sort_cuda_v3_radix_count_kernel<Item>, shape, args, pass);
-  queue.launch(sort_cuda_v3_radix_places_kernel, sums, pass.counts, pass.totals, pass.portions);
-  queue.launch(sort_cuda_v3_radix_move_kernel<Item>, shape, args, pass);
-}
-
-template <class Item>
 void sort_by_digits(const SortArgs& args, Queue& queue, void* scratch) {
-  const int64_t lines = args.outer * args.inner, items = lines * args.n;
+  const int64_t lines = args.outer * args.inner, portions = sort_portions(args), items = lines * args.n;
   Item* buffers[] = {static_cast<Item*>(scratch), static_cast<Item*>(scratch) + items};
   auto* totals = reinterpret_cast<uint32_t*>(buffers[1] + items);
   const int bytes = static_cast<int>(size_of(args.dtype));
-  RadixPass<Item> pass{nullptr, nullptr, totals + lines * kDigits, totals, sort_portions(args), 0, bytes};
+  RadixPass<Item> pass{nullptr, nullptr, totals + lines * kDigits, totals, portions, 0, bytes};
   if (sort_packs_before(args)) {
     queue.launch(sort_cuda_v3_radix_pack_kernel<Item>, a_thread_each(items), args, bytes, buffers[0]);
     pass.from = buffers[0];
   }
+  const LaunchShape shape{.grid = lines * portions, .block = kThreads, .early = can_launch_early(queue)};
+  const auto teams = static_cast<unsigned>(std::min<int64_t>(blocks_of(portions, kBatch), kMostTeams));
+  const LaunchShape sums{.grid = lines * (kDigits / kWarp), .block = {kWarp, teams}, .early = shape.early};
   for (; pass.number < bytes; ++pass.number) {
     pass.to = pass.number == bytes - 1 ? nullptr : buffers[(pass.number + 1) % 2];
-    run_pass(args, pass, queue);
+    queue.launch(sort_cuda_v3_radix_count_kernel<Item>, shape, args, pass);
+    queue.launch(sort_cuda_v3_radix_places_kernel, sums, pass.counts, pass.totals, portions);
+    queue.launch(sort_cuda_v3_radix_move_kernel<Item>, shape, args, pass);
     pass.from = pass.to;
   }
 }
@@ -210,21 +202,6 @@ void sort_by_radix(const SortArgs& args, Queue& queue, void* scratch) {
     dispatch_item(args.dtype, args.n, sort);
   else
     dispatch_key_item(args.dtype, sort);
-}
-
-void sort_by_upper_digits(uint64_t* items, uint64_t* others, int64_t count, int digits, void* scratch, Queue& queue) {
-  constexpr int kOfKey = 4;
-  SortArgs line{};
-  line.outer = line.inner = 1;
-  line.n = count;
-  auto* totals = static_cast<uint32_t*>(scratch);
-  RadixPass<uint64_t> pass{items, others, totals + kDigits, totals, sort_portions(line), kOfKey - digits, kOfKey};
-  for (; pass.number < kOfKey; ++pass.number) {
-    run_pass(line, pass, queue);
-    std::swap(items, others);
-    pass.from = items;
-    pass.to = others;
-  }
 }
 
 void sort_cuda_v3_radix(const SortArgs& args, Queue& queue) {

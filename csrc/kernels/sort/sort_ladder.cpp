@@ -90,15 +90,11 @@ int64_t sort_portions(const SortArgs& args) {
 
 bool sort_packs_before(const SortArgs& args) { return args.n_stride != 1; }
 
-int64_t sort_count_bytes(const SortArgs& args) {
-  return args.outer * args.inner * (sort_portions(args) + 1) * kSortDigits * 4;
-}
-
 int64_t sort_radix_bytes(const SortArgs& args) {
   const int64_t lines = args.outer * args.inner, size = size_of(args.dtype);
   const int64_t packed = size == 8 ? 16 : size <= 2 && args.n <= int64_t{1} << 16 ? 4 : 8;
   const int64_t item = args.indices ? packed : std::max<int64_t>(size, 2);
-  return 2 * lines * args.n * item + sort_count_bytes(args);
+  return 2 * lines * args.n * item + lines * (sort_portions(args) + 1) * kSortDigits * 4;
 }
 
 bool sort_cuda_v3_accepts(const SortArgs& args, const Target&) {

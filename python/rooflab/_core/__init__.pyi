@@ -5932,10 +5932,6 @@ def _rand_at(state: tuple[typing.SupportsIndex, typing.SupportsIndex], shape: tu
     """
     Like rand, from a position in a sequence that is not that of manual_seed.
     """
-def _randperm(n: typing.SupportsIndex, state: tuple[typing.SupportsIndex, typing.SupportsIndex] | None = None, *, device: typing.Any = 'cpu') -> Tensor:
-    """
-    The integers below n in random order, from a position in a sequence or from that of manual_seed.
-    """
 def _rebuild(values: typing.Any, dtype: typing.Any, device: typing.Any, requires_grad: bool, is_parameter: bool = False) -> Tensor:
     """
     What pickle calls.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -106,14 +105,10 @@ def uniform(*shape: int, generator: Generator | None, **where: Any) -> Tensor:
     """
     if generator is None:
         return _core.rand(*shape, **where)
-    return _next_of(generator, lambda state: _core._rand_at(state, shape, **where))
-
-
-def _next_of(generator: Generator, draw: Callable[[tuple[int, int]], Tensor]) -> Tensor:
     if not isinstance(generator, Generator):
         raise TypeError(f"[rand] generator: expected a Generator, got {type(generator).__name__}")
     seed, place = generator.get_state()
-    drawn = draw((seed, place))
+    drawn = _core._rand_at((seed, place), shape, **where)
     generator._move(seed, (place + 1) % 2**64)
     return drawn
 
@@ -153,7 +148,7 @@ def normal(*shape: int, generator: Generator | None, **where: Any) -> Tensor:
 
 @checked
 def randperm(n: int, *, generator: Generator | None = None, device: str = "cpu") -> Tensor:
-    """The integers below n in random order; every order is equally likely. One launch on the CPU, a few on a GPU.
+    """The integers below n in random order. Composed of two launches.
 
     Parameters
     ----------
@@ -172,7 +167,7 @@ def randperm(n: int, *, generator: Generator | None = None, device: str = "cpu")
     Raises
     ------
     ValueError
-        For a negative n, and for 2**32 or more.
+        For a negative n.
 
     Examples
     --------
@@ -180,9 +175,7 @@ def randperm(n: int, *, generator: Generator | None = None, device: str = "cpu")
     >>> sorted(rl.randperm(4).tolist())
     [0, 1, 2, 3]
     """
-    if generator is None:
-        return _core._randperm(n, device=device)
-    return _next_of(generator, lambda state: _core._randperm(n, state, device=device))
+    return _core.argsort(uniform(n, generator=generator, device=device, dtype="float64"))
 
 
 @checked

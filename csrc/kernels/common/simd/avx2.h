@@ -13,9 +13,6 @@ inline constexpr int kRegisters = 16;
 namespace rooflab::kernels::ROOFLAB_ISA {
 
 ROOFLAB_INLINE NativeUint widen(NativeU16 x) { return (NativeUint)_mm256_cvtepu16_epi32((__m128i)x); }
-ROOFLAB_INLINE NativeUlong multiply_even(NativeUint a, NativeUint b) {
-  return (NativeUlong)_mm256_mul_epu32((__m256i)a, (__m256i)b);
-}
 ROOFLAB_INLINE NativeFloat native_sqrt(NativeFloat x) { return (NativeFloat)_mm256_sqrt_ps((__m256)x); }
 ROOFLAB_INLINE NativeDouble native_sqrt(NativeDouble x) { return (NativeDouble)_mm256_sqrt_pd((__m256d)x); }
 ROOFLAB_INLINE NativeFloat native_fma(NativeFloat a, NativeFloat b, NativeFloat c) {

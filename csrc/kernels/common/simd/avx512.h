@@ -14,9 +14,6 @@ inline constexpr int kRegisters = 32;
 namespace rooflab::kernels::ROOFLAB_ISA {
 
 ROOFLAB_INLINE NativeUint widen(NativeU16 x) { return (NativeUint)_mm512_maskz_cvtepu16_epi32(-1, (__m256i)x); }
-ROOFLAB_INLINE NativeUlong multiply_even(NativeUint a, NativeUint b) {
-  return (NativeUlong)_mm512_maskz_mul_epu32(-1, (__m512i)a, (__m512i)b);
-}
 ROOFLAB_INLINE NativeFloat native_sqrt(NativeFloat x) { return (NativeFloat)_mm512_maskz_sqrt_ps(-1, (__m512)x); }
 ROOFLAB_INLINE NativeDouble native_sqrt(NativeDouble x) { return (NativeDouble)_mm512_maskz_sqrt_pd(-1, (__m512d)x); }
 ROOFLAB_INLINE NativeFloat native_fma(NativeFloat a, NativeFloat b, NativeFloat c) {

@@ -11,9 +11,6 @@ inline constexpr int kRegisters = 16;
 namespace rooflab::kernels::ROOFLAB_ISA {
 
 ROOFLAB_INLINE NativeUint widen(NativeU16 x) { return __builtin_convertvector(x, NativeUint); }
-ROOFLAB_INLINE NativeUlong multiply_even(NativeUint a, NativeUint b) {
-  return ((NativeUlong)a & 0xffffffffu) * ((NativeUlong)b & 0xffffffffu);
-}
 ROOFLAB_INLINE NativeFloat native_sqrt(NativeFloat x) {
   for (int i = 0; i < 4; ++i) x[i] = __builtin_sqrtf(x[i]);
   return x;

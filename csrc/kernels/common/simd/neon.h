@@ -13,9 +13,6 @@ inline constexpr int kRegisters = 32;
 namespace rooflab::kernels::ROOFLAB_ISA {
 
 ROOFLAB_INLINE NativeUint widen(NativeU16 x) { return (NativeUint)vmovl_u16((uint16x4_t)x); }
-ROOFLAB_INLINE NativeUlong multiply_even(NativeUint a, NativeUint b) {
-  return (NativeUlong)vmull_u32(vmovn_u64((uint64x2_t)a), vmovn_u64((uint64x2_t)b));
-}
 ROOFLAB_INLINE NativeFloat native_sqrt(NativeFloat x) { return (NativeFloat)vsqrtq_f32((float32x4_t)x); }
 ROOFLAB_INLINE NativeDouble native_sqrt(NativeDouble x) { return (NativeDouble)vsqrtq_f64((float64x2_t)x); }
 ROOFLAB_INLINE NativeFloat native_fma(NativeFloat a, NativeFloat b, NativeFloat c) {

@@ -1,7 +1,6 @@
 // What the headers of this folder share. Each stands for one instruction set: it sets kNativeBytes and kRegisters, a
 // number, includes this file, and defines, on one register,
 //   widen native_sqrt native_fma kHasFma    what the compiler's vector extension has no operator for
-//   multiply_even                           products of 64 bits of lanes 0, 2, 4 ...
 //   from_half to_half                       binary16
 //   convert_bfloat16                        false where the instruction set does not round to bfloat16
 //   exp_argument exp_rest times_power exp2  what native_exp and Exp2 (simd_math.h) do in one instruction or in several
@@ -22,7 +21,6 @@ typedef double NativeDouble __attribute__((vector_size(kNativeBytes)));
 typedef int32_t NativeInt __attribute__((vector_size(kNativeBytes)));
 typedef uint32_t NativeUint __attribute__((vector_size(kNativeBytes)));
 typedef int64_t NativeLong __attribute__((vector_size(kNativeBytes)));
-typedef uint64_t NativeUlong __attribute__((vector_size(kNativeBytes)));
 typedef uint16_t NativeU16 __attribute__((vector_size(kNativeBytes / 2)));  // as many lanes as NativeFloat
 typedef uint16_t NativeU16x2 __attribute__((vector_size(kNativeBytes)));
 
