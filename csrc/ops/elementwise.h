@@ -37,8 +37,8 @@ Shape memory_order(const Shape& strides);
 void submit_into(ElementwiseOp op, std::initializer_list<Operand> operands, DType dtype, const Tensor& out,
                  std::string_view variant = {});
 
-// Writes `from`, which broadcasts, into `to` in the dtype of `to`; the number if `from` is not defined. It is one launch
-// of the current op.
+// Writes `from`, which broadcasts, into `to` in the dtype of `to`; the number if `from` is not defined. It is one
+// launch of the current op.
 void write_elements(const Tensor& from, const Tensor& to, Scalar number = {});
 
 // The number as the bits of an element of the dtype.
