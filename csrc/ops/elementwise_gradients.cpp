@@ -43,7 +43,7 @@ Tensor unary_gradient(ElementwiseOp op, const Tensor& dy, const Tensor& kept) {
     case kExp: return dy * y;
     case kLog: return dy / x;
     case kLog2: return dy / (x * std::numbers::ln2);
-    case kLog10: return dy / (x * std::numbers::ln10);
+    case kLog10: return dy * (1 / std::numbers::ln10) / x;  // x ln 10 may be too large for float16
     case kTanh: return elementwise(kTanhBackward, dy, y);
     case kSqrt: return 0.5 * dy / y;
     case kRsqrt: return -0.5 * dy * (y * y * y);
