@@ -367,7 +367,8 @@ void run(ReduceArgs args, Queue& queue) {
     args.inner = args.outer, args.inner_stride = args.outer_stride;
     args.outer = 1;
   }
-  constexpr bool kKeepsType = kOp != ReduceOp::kVar && !(kIsInteger<T> && (is_sum(kOp) || kOp == ReduceOp::kProd));
+  constexpr bool kKeepsType =
+      kOp != ReduceOp::kVar && !is_truth(kOp) && !(kIsInteger<T> && (is_sum(kOp) || kOp == ReduceOp::kProd));
   if (kKeepsType && args.reduced == 1 && args.outer == 1 && args.inner_stride == 1)  // each result is its one element
     return queue.parallel(args.inner, kElements, [&](int64_t begin, int64_t end, int) {
       std::memcpy(static_cast<T*>(args.y) + begin, static_cast<const T*>(args.x) + begin,
@@ -436,6 +437,7 @@ void run(ReduceArgs args, Queue& queue) {
 
 template <class T>
 void run_op(const ReduceArgs& args, Queue& queue) {
+  constexpr bool kIsBool = sizeof(T) == 1;  // any of bools is the largest of them, and all the smallest
   switch (args.op) {
     case ReduceOp::kMax: return run<ReduceOp::kMax, T>(args, queue);
     case ReduceOp::kMin: return run<ReduceOp::kMin, T>(args, queue);
@@ -444,8 +446,8 @@ void run_op(const ReduceArgs& args, Queue& queue) {
       if constexpr (!kIsInteger<T>) return run<ReduceOp::kVar, T>(args, queue);
       break;
     case ReduceOp::kProd: return run<ReduceOp::kProd, T>(args, queue);
-    case ReduceOp::kAny: return run < sizeof(T) == 1 ? ReduceOp::kMax : ReduceOp::kAny, T > (args, queue);
-    case ReduceOp::kAll: return run < sizeof(T) == 1 ? ReduceOp::kMin : ReduceOp::kAll, T > (args, queue);
+    case ReduceOp::kAny: return run<kIsBool ? ReduceOp::kMax : ReduceOp::kAny, T>(args, queue);
+    case ReduceOp::kAll: return run<kIsBool ? ReduceOp::kMin : ReduceOp::kAll, T>(args, queue);
     case ReduceOp::kSum:
     case ReduceOp::kMean: return run<ReduceOp::kSum, T>(args, queue);
   }
