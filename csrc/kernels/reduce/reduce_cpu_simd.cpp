@@ -437,7 +437,9 @@ void run(ReduceArgs args, Queue& queue) {
 
 template <class T>
 void run_op(const ReduceArgs& args, Queue& queue) {
-  constexpr bool kIsBool = sizeof(T) == 1;  // any of bools is the largest of them, and all the smallest
+  // Any of bools is the largest of them, and all the smallest.
+  constexpr ReduceOp kAnyOf = sizeof(T) == 1 ? ReduceOp::kMax : ReduceOp::kAny;
+  constexpr ReduceOp kAllOf = sizeof(T) == 1 ? ReduceOp::kMin : ReduceOp::kAll;
   switch (args.op) {
     case ReduceOp::kMax: return run<ReduceOp::kMax, T>(args, queue);
     case ReduceOp::kMin: return run<ReduceOp::kMin, T>(args, queue);
@@ -446,8 +448,8 @@ void run_op(const ReduceArgs& args, Queue& queue) {
       if constexpr (!kIsInteger<T>) return run<ReduceOp::kVar, T>(args, queue);
       break;
     case ReduceOp::kProd: return run<ReduceOp::kProd, T>(args, queue);
-    case ReduceOp::kAny: return run<kIsBool ? ReduceOp::kMax : ReduceOp::kAny, T>(args, queue);
-    case ReduceOp::kAll: return run<kIsBool ? ReduceOp::kMin : ReduceOp::kAll, T>(args, queue);
+    case ReduceOp::kAny: return run<kAnyOf, T>(args, queue);
+    case ReduceOp::kAll: return run<kAllOf, T>(args, queue);
     case ReduceOp::kSum:
     case ReduceOp::kMean: return run<ReduceOp::kSum, T>(args, queue);
   }

@@ -118,6 +118,10 @@ def _factors(samples):
         yield Sample(sample.label, (np.asarray(np.exp(exponents) * np.where(x < 0, -1, 1)),), sample.kwargs)
 
 
+def _factor_tails(rng):
+    return _factors(_tails(rng))
+
+
 def _products(rng):
     """And small integers, a zero, and what leaves float16 on the way."""
     yield from _factors(_means(rng))
@@ -240,11 +244,9 @@ def _spec(name, fold, samples, dtypes):
         tolerance=_tolerance(name),
         dtypes=dtypes,
         result_dtype=_result(name),
-        tails=(lambda rng: _factors(_tails(rng)))
-        if name == "prod"
-        else (_truth_tails if name in ("any", "all") else _tails),
+        tails={"prod": _factor_tails, "any": _truth_tails, "all": _truth_tails}.get(name, _tails),
         differentiable=None if name in ("any", "all") else _differentiable(name, samples),
-        bench=_bench,
+        bench=None if name == "all" else _bench,  # `rooflab bench all` is every op
         tables=_TABLES if name == "sum" else {},
         peer=(lambda torch: lambda x, dim=(): torch.logsumexp(x, dim))
         if name == "logsumexp"

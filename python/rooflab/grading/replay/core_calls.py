@@ -26,8 +26,8 @@ masked_fill empty zeros ones randn rand full randint arange manual_seed set_rng_
 rand_like randn_like full_like linspace eye attention attention_backward attention_mask rms_norm_backward
 layer_norm_backward softmax_backward log_softmax_backward gelu_backward silu_backward geglu_backward swiglu_backward
 rope rms_norm_rope rms_norm_add kv_append _autograd.set_grad_enabled _autograd.checkpoint _autograd.record_function
-_autograd.grad _autocast.begin _autocast.end _gemma3.forward _gemma3.decode cuda.synchronize cuda.launch_empty _rand_at
-_apart_from_earlier _unbind _sum_squares _scale_tensors"""
+_autograd.grad _autocast.begin _autocast.end _gemma3.forward _gemma3.decode _gemma3.rms_norm_rope_append
+cuda.synchronize cuda.launch_empty _rand_at _apart_from_earlier _unbind _sum_squares _scale_tensors"""
 _METHODS = """
 contiguous clone tolist to cpu cuda double float half bfloat16 long int bool view reshape transpose permute expand
 unsqueeze squeeze flatten fill_ zero_ copy_ __getitem__ __setitem__ __repr__ __add__ __radd__ __iadd__ __sub__ __rsub__
