@@ -17,7 +17,7 @@ ELEMENTWISE = [op for op in rl.ops() if rl.variants(op, "cpu")[0].kernel.startsw
 
 
 def each_of(ops, x):
-    """The ops that take the dtype, one after the other, and then those that join their chains; and the names of them."""
+    """The ops that take the dtype, one after the other, then those that join their chains; and the names of them."""
     taken, y = [], x
     left_out = () if x.dtype.is_floating_point else ("floor_divide", "remainder")  # they look for zeros themselves
     if x.dtype == "bool":  # computed in int32, so each is four instructions
