@@ -76,7 +76,7 @@ def make_nvcc(folder, release):
 
 
 @pytest.mark.parametrize(("variable", "place"), [("CUDA_HOME", "toolkit"), ("CUDACXX", "toolkit/bin/nvcc")])
-@pytest.mark.slow(id=["CUDACXX-toolkit/bin/nvcc"])
+@pytest.mark.slow
 def test_an_nvcc_that_is_too_old_is_looked_for_again(tmp_path, configured, variable, place):
     """The folder of a build stays, and a newer nvcc takes effect there."""
     nvcc = make_nvcc(tmp_path / "toolkit", "11.5")

@@ -71,6 +71,7 @@ def test_faults_side_by_side_do_not_meet(monkeypatch):
     assert missed == [f"survived: {fault} | tests/test_x.py" for fault in faults[3:]]
 
 
+@pytest.mark.slow(variable=["BUILD_NUMBER"])
 @pytest.mark.parametrize("variable", ["CI", "BUILD_NUMBER"])
 def test_a_difference_of_long_bytes_takes_no_minutes_where_ci_runs(variable, tmp_path):
     different = "import os\n\ndef test_x():\n    assert os.urandom(50000) == os.urandom(50000)"

@@ -245,6 +245,7 @@ def test_a_reader_that_has_left_is_no_error(command):
     assert (done.returncode, done.stderr.decode()) == (2, "")
 
 
+@pytest.mark.slow(command=[["--help"]])
 @pytest.mark.parametrize("command", [["--help"], ["doctor"]])
 def test_a_closed_output_is_one_sentence(command):
     closes = "import os, sys; os.close(1); os.execv(sys.executable, [sys.executable, '-m', 'rooflab', *sys.argv[1:]])"
@@ -267,6 +268,7 @@ def test_a_full_disk_behind_the_output_is_one_sentence(command):
     assert done.returncode == 2 and "Traceback" not in done.stderr and "No space left on device" in done.stderr
 
 
+@pytest.mark.slow(encoding=["utf-8"])
 @pytest.mark.parametrize(("encoding", "time"), [("ascii", "us"), ("latin-1", "µs"), ("utf-8", "µs")])
 def test_signs_that_an_encoding_lacks_are_written_in_ascii(encoding, time):
     command = [sys.executable, "-m", "rooflab", "cost", "--model", "gpt2", "--length", "3", "--gpu", "T4"]

@@ -128,6 +128,7 @@ def test_check_against_a_folder_of_sources_shows_nothing_hidden(student, capsys)
     assert "q2_1_test differs from this release" in said
 
 
+@pytest.mark.slow(id=["from sources"])
 @pytest.mark.parametrize("more", [[], LABS], ids=["handed out", "from sources"])
 def test_check_of_a_notebook_without_metadata(student, tmp_path, capsys, monkeypatch, more):
     """Some programs save it so, and `grade` takes it."""

@@ -124,6 +124,7 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_which_question_it_is_at(packaged, capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr", terminal := Terminal())
     assert main(["lab", "check", str(packaged)]) == 1

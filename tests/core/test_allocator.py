@@ -31,6 +31,7 @@ def fresh(device):
     return run
 
 
+@pytest.mark.slow(step=[8, 24])
 @pytest.mark.parametrize("step", [1, 8, 24, 66])
 def test_a_growing_tensor_leaves_little_behind(fresh, step):
     fresh(f"""

@@ -49,7 +49,7 @@ READS = {
 }
 
 
-@pytest.mark.slow(id=[*READS][3:])
+@pytest.mark.slow(id=[*READS][1:])
 @pytest.mark.parametrize("read", READS.values(), ids=READS.keys())
 def test_a_tensor_is_read_while_another_thread_replaces_it(read):
     run(f"""

@@ -116,6 +116,7 @@ def test_a_forked_child_has_threads_of_its_own():
     run_python(FORK)
 
 
+@pytest.mark.slow
 def test_omp_num_threads_is_honoured():
     code = "import rooflab as rl; print(rl.num_threads(), rl.sum(rl.ones(1 << 20)).item())"
     assert run_python(code, OMP_NUM_THREADS="3") == ["3", "1048576.0"]
@@ -152,6 +153,7 @@ def test_where_threads_lack_those_that_started_do_the_work():
     assert 1 <= int(threads) < 512
 
 
+@pytest.mark.slow(last=["sys.exit()", "rl.set_num_threads(1)"])
 @pytest.mark.parametrize("last", ["pass", "os._exit(0)", "sys.exit()", "rl.set_num_threads(1)"])
 def test_a_process_ends_while_its_threads_wait(last):
     run_python(f"import os, sys, rooflab as rl\nrl.set_num_threads(4)\nrl.ones(1 << 20) + 1\n{last}")

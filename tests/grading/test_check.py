@@ -81,6 +81,7 @@ def test_an_answer_copied_as_it_is(notebook, capsys):
 
 
 @pytest.mark.slow(more=[[]])
+@pytest.mark.slow(source=["corner = 3.0"])
 @pytest.mark.parametrize("more", [[], ["--labs", str(SOURCE.parent)]], ids=["its own tests", "those of the sources"])
 @pytest.mark.parametrize(
     "source, said",
@@ -106,6 +107,7 @@ def test_a_cell_split_in_two_is_both_halves(notebook, capsys):
     assert "repaired: Answer q1 is in 2 cells; they were run" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_copy_as_text_above_the_code(notebook, capsys):
     notebook.copy("q1")
     notebook.cells[notebook.at("q1")] |= {"cell_type": "markdown"}

@@ -67,6 +67,7 @@ def test_grading_others_is_refused_in_one_sentence(mac):
         assert done.returncode == 2 and done.stderr.count("\n") == 1 and ONLY_ON_LINUX in done.stderr
 
 
+@pytest.mark.slow
 def test_the_machine_is_known_as_far_as_it_tells(mac):
     code = (
         "from rooflab import host\nfrom rooflab.machine import load\n"

@@ -133,14 +133,14 @@ def test_the_right_choice_is_not_the_longest_and_each_wrong_one_has_its_reason(p
 
 
 def questions():
-    """(source, question, kind) as test parameters: every second solution, which a change of counts may break anywhere,
-    and every fourth unsolved answer. The others, and those that take long, run with --all-tests. The solution of
+    """(source, question, kind) as test parameters: every third solution, which a change of counts may break anywhere,
+    and every sixth unsolved answer. The others, and those that take long, run with --all-tests. The solution of
     Lab 1's 4.4.1 always runs: it compiles a function, which has to be fused where the judge watches its calls too.
     """
     for path in SOURCES:
         for place, question in enumerate(lab(path).questions):
             for kind in ("solution", "unsolved"):
-                is_left_out = takes_long(path, question) or place % (2 if kind == "solution" else 4)
+                is_left_out = takes_long(path, question) or place % (3 if kind == "solution" else 6)
                 marks = slow_if(is_left_out and (path.name, question, kind) != ("lab1", "q4_4_1", "solution"))
                 yield pytest.param(path, question, kind, id=f"{kind}-{path.name}-{question}", marks=marks)
 

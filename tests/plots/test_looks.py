@@ -120,6 +120,7 @@ def assert_inside(figure, found):
         assert figure.bbox.y0 <= box.y0 + 1 and box.y1 <= figure.bbox.y1 + 1, box
 
 
+@pytest.mark.slow(but_every=3)
 @pytest.mark.parametrize("kind", FIGURES)
 @pytest.mark.parametrize("n", [3, 7])
 def test_long_names_lie_inside_of_the_figure(kind, n):

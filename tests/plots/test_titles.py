@@ -31,6 +31,7 @@ def example_of(name, monkeypatch, **given):
     return drawn[-1]
 
 
+@pytest.mark.slow(but_every=3)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_long_title_lies_inside_beside_the_legend_and_as_it_was_given(name, monkeypatch, tmp_path):
     has_note = "note" in inspect.signature(getattr(plots, name)).parameters
