@@ -235,6 +235,19 @@ uint64_t rl_warp_operation(uint32_t site, uint32_t line, uint32_t mask, uint64_t
 
 uint32_t rl_lane() { return self.current % kWarp; }
 
+// Of some lanes of a warp, the one that has so many others before it.
+int rl_lane_of_rank(uint32_t lanes, uint32_t rank) {
+  for (; rank > 0; --rank) lanes &= lanes - 1;
+  return lanes ? __builtin_ctz(lanes) : 0;
+}
+
+// The bits of some lanes, side by side.
+uint32_t rl_by_rank(uint32_t lanes, uint32_t bits) {
+  uint32_t made = 0;
+  for (int rank = 0; lanes; ++rank, lanes &= lanes - 1) made |= (bits >> __builtin_ctz(lanes) & 1) << rank;
+  return made;
+}
+
 // Which lanes are at this place together.
 uint32_t rl_active(uint32_t site, uint32_t line) {
   tell_line(site, line);

@@ -61,6 +61,8 @@ unsigned long rl_warp_operation(unsigned site, unsigned line, unsigned mask, uns
                                 unsigned operand);
 unsigned rl_lane() __attribute__((const));
 unsigned rl_active(unsigned site, unsigned line);
+int rl_lane_of_rank(unsigned lanes, unsigned rank) __attribute__((const));
+unsigned rl_by_rank(unsigned lanes, unsigned bits) __attribute__((const));
 unsigned long rl_at_atomic(unsigned site, unsigned line, void* pointer, int what_type, unsigned long value,
                            unsigned long compare);
 [[noreturn]] void rl_assertion_failed(unsigned site, unsigned line);
@@ -94,6 +96,9 @@ constexpr int warpSize = 32;
 #define __grid_constant__
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __inline__ inline
+#define __builtin_assume(...) ((void)0)
+#define __builtin_assume_aligned(pointer, ...) (pointer)
+#define __builtin_unreachable() __trap()
 #define __CUDACC__ 1
 #define __CUDA_ARCH__ 800
 // Its code is in the kernel's, so that threads which call it and threads which do not meet again behind it.

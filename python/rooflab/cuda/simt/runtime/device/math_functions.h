@@ -134,6 +134,8 @@ RL_INLINE float fma(float x, float y, float z) { return fmaf(x, y, z); }
 extern "C" float ldexpf(float, int) noexcept;
 extern "C" double ldexp(double, int) noexcept;
 
+RL_INLINE float nanf(const char*) { return NAN; }
+RL_INLINE double nan(const char*) { return __builtin_nan(""); }
 RL_INLINE bool isnan(float x) { return x != x; }
 RL_INLINE bool isnan(double x) { return x != x; }
 RL_INLINE bool isinf(float x) { return fabsf(x) == INFINITY; }

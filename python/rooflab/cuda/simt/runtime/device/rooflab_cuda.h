@@ -7,6 +7,7 @@
 #include "half.h"
 #include "integers.h"
 #include "math_functions.h"
+#include "standard.h"
 #include "threads.h"
 #include "vectors.h"
 #include "wmma.h"
@@ -23,7 +24,7 @@ RL_INLINE rl_value rl_boxed(T value) {
     rl_value boxed = {0, rl_real};
     __builtin_memcpy(&boxed.bits, &wide, 8);
     return boxed;
-  } else {
+  } else if constexpr (!__is_class(T)) {
     return {(unsigned long long)value, rl_is_pointer<T> ? rl_pointer : rl_integer};
   }
 }
