@@ -44,11 +44,15 @@ def without_defaults(words: list[str]) -> list[str]:
     return kept
 
 
-def is_host_variable(words: list[str]) -> bool:
-    """Whether the words of a declaration that ends in ; make a variable, and not one of the device."""
-    known = {"__global__", "__device__", "__constant__", "__shared__", "const", "constexpr", "using", "typedef"}
+def is_host_variable(words: list[str], of_device: set[str]) -> bool:
+    """Whether the words of a declaration that ends in ; make a variable, with none of the words `of_device`. A constant
+    number is the device's too, and an array of constants is not.
+    """
+    of_device = {"__global__", "__shared__", "constexpr", "using", "typedef", *of_device}
     starts = {"struct", "class", "union", "enum", "template", "namespace", "static_assert"}
-    return not (set(words) & known or words[0] in starts or "(" in words[: words.index("=") if "=" in words else None])
+    before = words[: words.index("=")] if "=" in words else words
+    is_number = "const" in words and not ("[" in before and "=" in words)
+    return not (is_number or set(words) & of_device or words[0] in starts or "(" in before)
 
 
 def is_variable(words: list[str]) -> bool:

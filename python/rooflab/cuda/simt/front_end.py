@@ -78,6 +78,7 @@ class _Source:
         self.own_integers: set[str] = set()  # of those that programs without headers define themselves
         self.aligns = False  # structures, or perhaps so in a macro
         self.places: set[tuple[str, str]] = set()
+        self._device_words = {"__device__"}  # and macros that stand for it, perhaps with __host__
         self._bounds: dict[str, int] = {}  # by the name of a kernel that has __launch_bounds__
         self._edits: list[tuple[int, int, str]] = []
         self._tokens = self._without_directives(tokens(text, first_line))
@@ -121,8 +122,7 @@ class _Source:
         if name == "include":
             wanted = "".join(t.text for t in rest)
             if wanted[1:-1] not in names.INCLUDES:
-                only = "only CUDA's own headers of types and functions are"
-                raise Refused(sign.line, f"#include {wanted} is not supported: {only}")
+                raise names.refused_include(wanted, sign.line)
             is_assert = wanted[1:-1] in ("assert.h", "cassert")
             self._edits.append((sign.begin, end, '#include "assertions.h"' if is_assert else ""))
         elif name == "pragma":
@@ -138,6 +138,8 @@ class _Source:
                 raise Refused(sign.line, f"a macro named {defined} is not supported: the word has a meaning")
             if name in ("else", "elif", "endif"):  # a #line in what was left out did not count
                 self._edits.append((end, end, f'\n#line {tokens[-1].line + 1} "source"'))
+            if name == "define" and (body := {t.text for t in rest[1:]}) <= names.OF_FUNCTIONS and "__device__" in body:
+                self._device_words.add(defined)
             self.aligns |= name == "define" and bool({t.text for t in rest} & names.ALIGNMENTS)
             names.check_names(rest)
 
@@ -172,6 +174,10 @@ class _Source:
                     begin = at + 1
                 else:
                     end = self._closing(at)
+                    if member := next((t for t in tokens[at:end] if t.text == "__global__"), None):
+                        raise Refused(
+                            member.line, "a __global__ function has to stand outside of classes and functions"
+                        )
                     if declarations.is_function(words):
                         self._declared(tokens[begin:at], scopes, has_body=True)
                         begin = end + 1
@@ -192,12 +198,14 @@ class _Source:
             return
         if "__global__" in words:
             self._kernel(tokens, scopes, has_body)
-        elif has_body and not set(words) & {*names.SPACES, "constexpr"}:
+        elif has_body and not set(words) & {"constexpr", *self._device_words}:
             name = words[words.index("(") - 1]
-            message = f"{name} is a function of the host, without execution space annotations: begin it with __device__"
+            how = "begin it with __global__ if it is a kernel, with __device__ if a kernel calls it, else leave it out"
+            message = f"{name} is a function of the host, without execution space annotations: {how}"
             raise Refused(tokens[0].line, message)
-        elif not has_body and declarations.is_host_variable(words):
-            raise Refused(tokens[0].line, f"{' '.join(words[:4])} ... is a variable of the host")
+        elif not has_body and declarations.is_host_variable(words, {"__constant__", *self._device_words}):
+            how = "begin it with __constant__ or __device__"
+            raise Refused(tokens[0].line, f"{' '.join(words[:4])} ... is a variable of the host: {how}")
 
     def _kernel(self, tokens: list[Token], scopes: list[str], has_body: bool) -> None:
         words = [t.text for t in tokens]
@@ -207,7 +215,8 @@ class _Source:
         closed = closing_parenthesis(words, opened)
         parameters = declarations.without_defaults(words[opened + 1 : closed])
         if "&" in parameters:
-            raise Refused(tokens[opened].line, "a kernel's parameter that is a reference is not supported")
+            how = "take the value, or a pointer"
+            raise Refused(tokens[opened].line, f"a kernel's parameter that is a reference is not supported: {how}")
         name = words[max(words.index("void"), words.index("__global__")) + 1 : opened]
         if name[:1] == ["__launch_bounds__"]:  # it may stand behind the type
             name = name[closing_parenthesis(name, 1) + 1 :]
@@ -230,7 +239,10 @@ class _Source:
         # Only a kernel that #if leaves in is there, and its type tells it from functions of the same name.
         kept = self.text[tokens[opened].end : tokens[closed].begin]
         listed = " ".join(parameters) if "=" in words[opened:closed] else kept
-        there = f"\n#define RL_THERE_{number}\nusing rl_kernel_type_{number} = void({listed}\n);"
+        there = (
+            f'\n#define RL_THERE_{number}\n#line {tokens[0].line} "kernels"\n'  # its errors come again at the kernel
+        )
+        there += f"using rl_kernel_type_{number} = void({listed}\n);"
         at = tokens[0].begin
         self._edits.append((at, at, f'{there}\n#line {tokens[0].line} "source"\n'))
 
@@ -259,10 +271,10 @@ class _Source:
             elif token.text == "__shared__":
                 self._dynamic_shared(at)
             elif token.text == "static" and self._is_kept(at):
-                raise Refused(token.line, "a static variable in a function is not supported")
+                raise Refused(token.line, "a static variable in a function is not supported: use a __device__ variable")
             elif token.text == "=" and self._is_zero_of_vectors(at):
                 self._edits.append((tokens[at + 2].begin, tokens[at + 2].end, ""))
-            elif token.text in names.VARIABLES:
+            elif token.text == "__constant__" or token.text in self._device_words:
                 words = [t.text for t in tokens[at : at + 200]]
                 new = "rl_device_function"
                 if token.text == "__constant__" or declarations.is_variable(words):

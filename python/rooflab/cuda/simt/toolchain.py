@@ -53,6 +53,7 @@ _KERNEL_FLAGS = [
     "-fno-delete-null-pointer-checks",  # else a kernel that stores through null may vanish, and the launch succeeds
     # A large frame meets the page below its stack; else it would lie in another thread's.
     "-fstack-clash-protection", "--param=stack-clash-protection-guard-size=12",
+    "-Wno-sign-compare",  # as nvcc: threadIdx.x has no sign, and int has one
     "-Wno-unknown-pragmas", "-Wno-stringop-overflow", "-Wno-array-bounds", "-Wno-attributes", "-Werror=vla",
     # What C++ leaves undefined and this machine does otherwise than a GPU.
     "-fsanitize=integer-divide-by-zero,shift-exponent,float-cast-overflow", "-fno-sanitize-recover=all",
@@ -294,7 +295,8 @@ def _messages(said: str) -> list[str]:
             found.append(f"{asked or place}: {within}")
             within = ""
     of_source = [message for message in found if message.startswith("source")]
-    return list(dict.fromkeys(of_source or found))
+    told = [message for message in of_source if not message.endswith(" declared void")]  # because a type is not known
+    return list(dict.fromkeys(told or of_source or found))
 
 
 _given: tuple[str, tuple[Path, Path]] | None = None
