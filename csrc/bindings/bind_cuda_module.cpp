@@ -27,7 +27,7 @@ Dim3 to_dimensions(const std::string& kernel, const char* what, const py::handle
   }
   bool good = shape.size() >= 1 && shape.size() <= 3;
   for (int i = 0; good && i < shape.size(); ++i) good = (dimensions[i] = shape[i]) >= 1;
-  RL_CHECK(good, kernel, what, ": expected one to three numbers >= 1, got ", text_of(py::repr(object)));
+  RL_CHECK(good, kernel, what, ": expected one to three integers >= 1, got ", text_of(py::repr(object)));
   return {dimensions[0], dimensions[1], dimensions[2]};
 }
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Generic, TypeVar
+from typing import Generic, NoReturn, TypeVar
+
+from .signature import instance_of_template
 
 K = TypeVar("K")
 
@@ -17,7 +19,11 @@ class KernelTable(Generic[K]):
         What the kernels were compiled for: ``sm_90a``, or ``simt`` for the CPU.
     log : str
         The compiler's warnings, "" when there are none.
+    source : str
+        The CUDA C++.
     """
+
+    source: str
 
     def __init__(self, kernels: dict[str, K], architecture: str, log: str) -> None:
         self._kernels = kernels
@@ -33,7 +39,14 @@ class KernelTable(Generic[K]):
         try:
             return self._kernels[name]
         except KeyError:
-            raise KeyError(f"no kernel {name!r}; the source has {', '.join(self._kernels) or 'none'}") from None
+            is_there = any(kernel.partition("<")[0] == name for kernel in self._kernels)
+            instance = "" if is_there else instance_of_template(self.source, str(name))
+            how = f"; for an instance of the template write {instance}" if instance else ""
+            raise KeyError(f"no kernel {name!r}; the source has {', '.join(self._kernels) or 'none'}{how}") from None
+
+    def __getattr__(self, name: str) -> NoReturn:
+        how = f"; module[{name!r}] is the kernel" if name in self.__dict__.get("_kernels", ()) else ""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{how}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._kernels)

@@ -16,6 +16,7 @@ from .._core.cuda import is_available, properties
 from .gpu_kernel import Kernel
 from .kernel_table import KernelTable
 from .signature import kernels as _kernels
+from .signature import no_kernel
 from .simt.module import SimtModule, SourceError, build
 from .simt.toolchain import NoCompiler
 
@@ -83,8 +84,8 @@ def compile(
         launch then raises. Headers of CUDA (``cuda_fp16.h``, ``cuda_bf16.h``, ``mma.h``) are found in the nvidia
         wheels, in CUDA_HOME and in /usr/local/cuda.
         "simt" compiles with g++ and runs on the CPU, thread by thread, in a process of its own. It needs neither a GPU
-        nor CUDA's toolkit. Inline PTX, TMA, clusters, textures, launches from kernels and the C++ library are refused
-        by name.
+        nor CUDA's toolkit. Inline PTX, TMA, clusters, textures, launches from kernels and the C++ library (but for
+        functions such as std::sqrt) are refused by name.
         "auto" is "gpu" where there is a GPU, and "simt" where there is none.
 
     Returns
@@ -144,7 +145,7 @@ def _for_gpu(source: str, options: Sequence[str]) -> Module:
         raise CompileError(log, hint if missing else "")
     kernels = _kernels(source, options, ptx, _core.cuda.Code(image))
     if not kernels:
-        raise CompileError("there is no kernel: expected a function that begins with __global__ void")
+        raise CompileError(no_kernel(source))
     return Module(kernels, architecture, log, source, options)
 
 

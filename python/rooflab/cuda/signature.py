@@ -48,6 +48,51 @@ def kernels(source: str, options: Sequence[str], ptx: str, code: _core.cuda.Code
     return made
 
 
+_TEMPLATE = re.compile(r"template\s*<([^{};()]*)>\s*__global__[^{};]*?(\w+)\s*\(([^{};]*?)\)\s*[{;]")
+
+
+def instance_of_template(source: str, name: str = "") -> str:
+    """How a source asks for an instance of its template of this name, or of its first; "" where there is none.
+
+    Parameters
+    ----------
+    source : str
+        CUDA C++.
+    name : str
+        ``fill``, or ``fill<double>``.
+    """
+    plain, given, values = name.partition("<")
+    for declared, called, taken in _TEMPLATE.findall(_COMMENT.sub(" ", source)):
+        if name and called != plain:
+            continue
+        parts = [part.partition("=")[0].split() for part in _split(declared)]
+        chosen = _split(values.rpartition(">")[0]) if given else ["float" if _is_type(part) else "64" for part in parts]
+        for part, value in zip(parts, chosen, strict=False):
+            taken = re.sub(rf"\b{part[-1]}\b", value, taken) if _is_type(part) else taken
+        return f"template __global__ void {called}<{', '.join(chosen)}>({' '.join(taken.split())});"
+    return ""
+
+
+def _is_type(words: Sequence[str]) -> bool:
+    """Whether these are the words of a template's parameter that is a type."""
+    return words[0] in ("typename", "class")
+
+
+def no_kernel(source: str) -> str:
+    """What to say of a source that has no kernel.
+
+    Parameters
+    ----------
+    source : str
+        Perhaps with a template, or the name of a file.
+    """
+    said = "there is no kernel: expected a function that begins with __global__ void"
+    if re.fullmatch(r"\S+\.cuh?", source.strip()):
+        return f"{said}, and this is a file's name: give the text in it"
+    instance = instance_of_template(source)
+    return f"{said}; a template needs its instances too, such as {instance}" if instance else said
+
+
 def _before_parameters(signature: str) -> str:
     """``f<(Mode)1>`` of ``f<(Mode)1>(float*)``: up to the last parenthesis that opens outside of others."""
     depth, opened = 0, len(signature)

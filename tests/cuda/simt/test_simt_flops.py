@@ -25,6 +25,9 @@ def test_sixteen_bits(run, type_):
         ("normcdff(x)", 0), ("modff(x, &w)", 0), ("rsqrtf(x)", 0), ("x / 3", 0), ("exp10f(x)", 0), ("fdim(x, w)", 1),
         ("x / 2", 1), ("__fadd_rn(x, w)", 1), ("fmaf(x, w, x)", 2),
         ("__half2float(__hfma(half(x), half(w), half(x)))", 2),
+        # As nvcc, the compiler simplifies an expression and keeps the order of its sums.
+        ("2.0f * 3.0f * x", 1), ("x * 2.0f * 3.0f", 2), ("(x + w) * (x + w)", 2), ("x * 1.0f", 0), ("x + 0.0f", 1),
+        ("x + w + 1.0f + 2.0f", 3), ("x * w + x * w", 2), ("x > w ? x * w : x + w + 1.0f", 2),
     ],
 )  # fmt: skip
 def test_flops_of_functions(run, expression, flops):
@@ -58,3 +61,11 @@ def test_a_conversion_is_no_flop(run, to, flops):
     source = f"__global__ void f(float* x, double* d, unsigned long long* u) {{ int t = threadIdx.x; {to} }}"
     counts = run(source, 1, 32, np.full(32, 2.5, np.float32), np.ones(32), np.ones(32, np.uint64)).counts
     assert counts.flops == 32 * flops
+
+
+def test_what_a_loop_repeats_counts_each_time_and_what_nobody_uses_does_not(run):
+    source = "__global__ void f(float* y, float x, float w) { float a = 0; float b = x + w; WHAT y[0] = a; }"
+    y = np.zeros(1, np.float32)
+    loop = "for (int i = 0; i < 4; ++i) a += x * w;"
+    assert run(source.replace("WHAT", loop), 1, 1, y, 2.0, 3.0).counts.flops == 8
+    assert run(source.replace("WHAT", ""), 1, 1, y, 2.0, 3.0).counts.flops == 0

@@ -130,23 +130,32 @@ def test_numbers_arrive(module):
     [
         ({"b": rl.ones(4, dtype="float16")}, r"b \(const float\*\): expected a float32 tensor, got float16"),
         ({"out": np.ones(4, np.int32)}, r"out \(float\*\): expected a float32 array, got int32"),
-        ({"a": 3}, r"a \(const float\*\): expected a tensor, got int 3"),
+        ({"a": 3}, r"a \(const float\*\): expected a tensor or a NumPy array, got int 3"),
         ({"n": 4.0}, r"n \(int\): expected an integer, got float 4.0"),
         ({"n": rl.ones(1)}, r"n \(int\): expected an integer, got"),
         ({"n": None}, r"n \(int\): expected an integer, got NoneType"),
         ({"n": 1 << 31}, r"n \(int\): 2147483648 does not fit into 32 bits"),
         ({"extra": 5}, r"expected 4 arguments \(a \(const float\*\), .*\), got 5"),
-        ({"grid": 0}, "grid: expected one to three numbers >= 1, got 0"),
+        ({"grid": 0}, "grid: expected one to three integers >= 1, got 0"),
         ({"grid": (1, 2, 3, 4)}, "grid: expected one to three"),
-        ({"block": (32, -1)}, r"block: expected one to three numbers >= 1, got \(32, -1\)"),
+        ({"block": (32, -1)}, r"block: expected one to three integers >= 1, got \(32, -1\)"),
         ({"block": 2.5}, "block: expected one to three"),
         ({"block": 1025}, "block: 1025 x 1 x 1 threads, where a block has at most 1024"),
         ({"shared_bytes": -1}, "shared_bytes: expected >= 0"),
         ({"mode": "fast"}, "mode: expected one of functional, check, count, got 'fast'"),
         ({"schedule": "random"}, "schedule: expected one of in order, reversed, seeded"),
         ({"blocks": 0}, "blocks: expected >= 1"),
-        ({"seconds": 0}, "seconds: expected > 0"),
-        ({"seconds": "x"}, "seconds: expected > 0, got x"),
+        ({"seconds": 0}, "seconds: expected a number > 0, got 0"),
+        ({"seconds": "5"}, "seconds: expected a number > 0, got '5'"),
+        ({"cost": 3}, r"cost: expected rl.Cost\(...\) or None, got 3"),
+        ({"a": [1.0] * 99}, r"a NumPy array, got list \[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, ...\]$"),
+        ({"n": np.float32(4)}, r"n \(int\): expected an integer, got numpy.float32 .*; int\(...\) makes it one"),
+        ({"n": np.array(4)}, r"n \(int\): expected an integer, got numpy.ndarray array\(4\); .item\(\) gives it"),
+        ({"a": np.ma.masked_array(np.ones(4, np.float32), [1, 0, 0, 0])}, "a kernel sees no mask; pass .filled"),
+        (
+            {"out": np.broadcast_to(np.float32(1), 4)},
+            "this one cannot; pass a copy, or let the parameter point to const",
+        ),
         ({"shared_bytes": 1.5}, "shared_bytes: expected an integer, got 1.5"),
         ({"blocks": "2"}, "blocks: expected an integer, got '2'"),
         ({"seed": 0.5}, "seed: expected an integer, got 0.5"),
@@ -157,7 +166,7 @@ def test_wrong_arguments(module, changes, message):
     given = {"grid": 1, "block": 1, "a": x, "b": x, "out": x, "n": 4} | changes
     options = {
         name: given.pop(name)
-        for name in ("shared_bytes", "mode", "schedule", "blocks", "seconds", "seed")
+        for name in ("shared_bytes", "mode", "schedule", "blocks", "seconds", "seed", "cost")
         if name in given
     }
     with rl.count() as counted, pytest.raises(ValueError, match=message):
@@ -176,7 +185,9 @@ def test_a_bool_is_true_or_false_and_a_real_number_has_a_size(module):
 
 
 def test_structures_are_refused(module):
-    with pytest.raises(ValueError, match=r"pair \(Pair\): a kernel's parameters can be pointers and numbers, not Pair"):
+    with pytest.raises(
+        ValueError, match=r"pair \(Pair\): a kernel's parameters can be pointers and numbers, not Pair; take its"
+    ):
         module["structure"](1, 1, 3, None)
 
 
@@ -320,10 +331,12 @@ def test_a_grid_that_no_gpu_takes(module):
         module["add"]((1, 65536), 32, *[np.zeros(1, np.float32)] * 3, 1)
 
 
-def test_a_template_is_no_kernel():
-    source = "template <typename T>\n__global__ void fill(T* y) { y[threadIdx.x] = 1; }"
-    with pytest.raises(rl.CompileError, match="a template is no kernel here, so write a kernel for each type"):
-        rl.cuda.compile(source, backend="simt")
+def test_arguments_in_a_tuple_and_seconds_of_numpy(module):
+    x = np.ones(4, np.float32)
+    with pytest.raises(ValueError, match=r"expected 4 arguments \(.*\), got a tuple of them"):
+        module["add"](1, 4, (x, x, x, 4))
+    module["add"](1, 4, x, x, x, 4, seconds=np.float32(9))
+    assert x.tolist() == [2] * 4
 
 
 BOUNDS = """#define MOST 16

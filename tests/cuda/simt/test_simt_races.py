@@ -284,3 +284,13 @@ def test_a_race_of_one_statement_is_told_once(run):
     launch = run("__global__ void k(int* y) { y[0] += 1; }", 2, 1, np.zeros(1, np.int32))
     assert [finding.count for finding in launch.findings] == [2]  # of its load, and of its store
     assert launch.findings[0].what.endswith("the other on line 1 (2 times on this line).")
+
+
+def test_a_race_is_told_before_what_it_reads_too_early(run):
+    source = """__global__ void f(float* y) {
+      __shared__ float s[64];
+      s[threadIdx.x] = y[threadIdx.x];
+      y[threadIdx.x] = s[63 - threadIdx.x];
+    }"""
+    kinds = [finding.kind for finding in run(source, 1, 64, np.zeros(64, np.float32)).findings]
+    assert kinds == ["race", "race", "uninitialised"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import signal
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -87,19 +88,23 @@ class Words:
         lines: Mapping[int, int],
         places: Sequence[Place],
         seconds: float,
+        source: str = "",
     ) -> None:
         self.grid, self.block, self.lines, self.places, self.seconds = grid, block, lines, places, seconds
+        self.source = source.splitlines()
 
     def findings(self, rows: Iterable[Sequence[int]]) -> list[Finding]:
         """Findings, each from (count, fault, block, thread, site, and three numbers more). Those that say the same are
-        one, such as a race that both the load and the store of one statement found.
+        one, such as a race that both the load and the store of one statement found. A race comes before a read of what
+        nobody had written yet, which it may have made.
         """
         found: dict[str, Finding] = {}
         for numbers in rows:
             one = self.finding(numbers)
             known = found.get(str(one))
             found[str(one)] = replace(one, count=one.count + known.count) if known else one
-        return [_with_count(one) for one in found.values()]
+        in_order = sorted(found.values(), key=lambda one: one.kind == "uninitialised")
+        return [_with_count(one) for one in in_order]
 
     def finding(self, numbers: Sequence[int]) -> Finding:
         """A finding whose sentence leaves out how often it was seen."""
@@ -157,7 +162,7 @@ class Words:
             done = f", when {a:,} of {blocks:,} blocks were: all may take longer, or" if a else ":"
             return f"was not done after {self.seconds:g} s{done} a loop may have no end"
         if fault == 10:
-            return "does not meet an assert"
+            return f"does not meet {self.assertion(a) or 'an assert'}"
         if fault == 11:
             return "divides an integer by zero" + (", or the least integer by -1" if a else "")
         if fault == 12:
@@ -199,6 +204,17 @@ class Words:
             width = a - (1 << 32) if a >> 31 else a
             return f"shuffles with a width of {width}, which is not 1, 2, 4, 8, 16 or 32"
         return "left records that make no sense"
+
+    def assertion(self, line: int) -> str:
+        """``assert(n > 0)`` as it stands on a line of the source; "" where it does not."""
+        text = self.source[line - 1] if 0 < line <= len(self.source) else ""
+        found = re.search(r"\bassert\s*\(", text)
+        depth = 1
+        for end in range(found.end() if found else len(text), len(text)):
+            depth += (text[end] == "(") - (text[end] == ")")
+            if found and depth == 0:
+                return text[found.start() : end + 1]
+        return ""
 
     def place(self, address: int, size: int = 0) -> str:
         """An address in words: the nearest array before or behind it, and which of its elements it would be.

@@ -6,6 +6,7 @@ import contextlib
 import mmap
 import operator
 import os
+import reprlib
 import resource
 import threading
 from collections.abc import Iterator, Sequence
@@ -62,7 +63,8 @@ class Arguments:
     def __init__(self, kernel: str, parameters: Sequence[_core.cuda.Parameter], values: Sequence[Any]) -> None:
         if len(values) != len(parameters):
             labels = ", ".join(parameter.label for parameter in parameters)
-            raise ValueError(f"[{kernel}] expected {len(parameters)} arguments ({labels}), got {len(values)}")
+            got = "a tuple of them" if len(values) == 1 and isinstance(values[0], (tuple, list)) else len(values)
+            raise ValueError(f"[{kernel}] expected {len(parameters)} arguments ({labels}), got {got}")
         self._kernel = kernel
         self.values = list(values)
         self._arrays: dict[int, _Array] = {}
@@ -79,7 +81,7 @@ class Arguments:
             if value is None:
                 return 0, 2
             if not is_array:
-                self._refuse(parameter, "a tensor", value)
+                self._refuse(parameter, "a tensor or a NumPy array", value)
             self._arrays[index] = self._array(parameter, value)
             return 0, 1
         if kind == "integer":
@@ -97,13 +99,19 @@ class Arguments:
             except OverflowError:  # an integer beyond any float
                 raise ValueError(f"[{self._kernel}] {parameter.label}: a number of this size does not fit") from None
             return int(real.view(f"u{parameter.bytes}")), 0
-        message = f"a kernel's parameters can be pointers and numbers, not {kind}"
+        message = f"a kernel's parameters can be pointers and numbers, not {kind}; take its members one by one"
         raise ValueError(f"[{self._kernel}] {parameter.label}: {message}")
 
     def _refuse(self, parameter: _core.cuda.Parameter, expected: str, value: Any) -> NoReturn:
         kind = type(value)
         name = f"{kind.__module__}.{kind.__name__}" if kind.__module__ != "builtins" else kind.__name__
-        raise ValueError(f"[{self._kernel}] {parameter.label}: expected {expected}, got {name} {value!r}")
+        how = ""
+        if parameter.kind == "integer" and isinstance(value, (float, np.floating)):
+            how = "; int(...) makes it one"
+        elif isinstance(value, (Tensor, np.ndarray)) and value.ndim == 0:
+            how = "; .item() gives it"
+        shown = reprlib.repr(value)
+        raise ValueError(f"[{self._kernel}] {parameter.label}: expected {expected}, got {name} {shown}{how}")
 
     def _integer(self, parameter: _core.cuda.Parameter, number: int) -> int:
         bits = 1 if parameter.dtype is not None else 8 * parameter.bytes  # a number's dtype is bool or unknown
@@ -124,8 +132,11 @@ class Arguments:
             array = each_once(value)
         else:
             array = value
+            if isinstance(array, np.ma.MaskedArray):
+                raise ValueError(f"{where}: a kernel sees no mask; pass .filled(value), or .data")
             if parameter.is_written and not array.flags.writeable:
-                raise ValueError(f"{where}: expected an array that can be written, and this one cannot")
+                how = "pass a copy, or let the parameter point to const"
+                raise ValueError(f"{where}: expected an array that can be written, and this one cannot; {how}")
         if array.dtype.hasobject:
             raise ValueError(f"{where}: expected an array of numbers, got one of Python's objects")
         if any(stride < 0 for stride in array.strides):

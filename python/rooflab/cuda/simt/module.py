@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ... import _core
 from ..._core import Cost
 from ..elements import check_elements, elements_of
 from ..kernel_table import KernelTable
-from ..signature import written_parameters
+from ..signature import no_kernel, written_parameters
 from . import process, toolchain
 from .findings import Finding, Words
 from .front_end import Translation, translate
@@ -30,7 +32,8 @@ _ACCESSES = (
 _POINTEES = {"f": "float", "d": "double", "h": "half", "b": "nv_bfloat16", "i": "int", "l": "long", "1": "bool",
              "B": "char", "S": "short", "U": "unsigned", "L": "size_t"}  # fmt: skip
 _IGNORED = re.compile(
-    r"(-arch|--gpu-architecture|-std|--std|-O\d|-lineinfo|--generate-line-info|--?use_fast_math|-w)\b.*"
+    r"(-arch|--gpu-architecture|-std|--std|-O\d|-lineinfo|--generate-line-info|--?use_fast_math|-w|-g|-G|--device-debug"
+    r"|--?maxrregcount|--?fmad|--?ftz|--?prec-div|--?prec-sqrt|-Xptxas|--ptxas-options)\b.*"
 )
 _MAX_SHARED = 227 << 10
 _MOST_SECONDS = 1e6  # that poll can wait
@@ -126,10 +129,12 @@ class SimtKernel:
         """
         if _watching:
             mode, blocks = "count", None
+        if not isinstance(cost, (Cost, type(None))):
+            raise ValueError(f"[{self.name}] cost: expected rl.Cost(...) or None, got {cost!r}")
         launch = self._checked(grid, block, shared_bytes, mode, blocks, schedule, seed, seconds)
         check_elements(self.name, self.parameters, self._elements, args)
         arguments = Arguments(self.name, self.parameters, args)
-        settings = Settings(shared_bytes, blocks, schedule, seed, min(seconds, _MOST_SECONDS))
+        settings = Settings(shared_bytes, blocks, schedule, seed, float(min(seconds, _MOST_SECONDS)))
 
         def run() -> None:
             self._run(launch, arguments, settings)
@@ -181,8 +186,8 @@ class SimtKernel:
                 raise ValueError(f"[{self.name}] {name}: expected one of {', '.join(known)}, got {value!r}")
         if blocks is not None and blocks < 1:
             raise ValueError(f"[{self.name}] blocks: expected >= 1, got {blocks}")
-        if not isinstance(seconds, (int, float)) or not seconds > 0:
-            raise ValueError(f"[{self.name}] seconds: expected > 0, got {seconds}")
+        if not isinstance(seconds, (int, float, np.integer, np.floating)) or not seconds > 0:
+            raise ValueError(f"[{self.name}] seconds: expected a number > 0, got {seconds!r}")
         return Launch(self.name, shapes[0], shapes[1], mode, self._module.source)
 
     def _three(self, what: str, value: Any) -> tuple[int, int, int]:
@@ -191,7 +196,7 @@ class SimtKernel:
         except TypeError:
             numbers = []
         if not 1 <= len(numbers) <= 3 or min(numbers) < 1 or max(numbers) >= 1 << 31:
-            raise ValueError(f"[{self.name}] {what}: expected one to three numbers >= 1, got {value!r}")
+            raise ValueError(f"[{self.name}] {what}: expected one to three integers >= 1, got {value!r}")
         x, y, z = (*numbers, 1, 1)[:3]
         return x, y, z
 
@@ -211,7 +216,7 @@ class SimtKernel:
         print(report.printed, end="")
         lines = {i: site.line for i, site in enumerate(library.sites)}
         lines |= {site: line for word, (site, line) in report.of("line")}
-        words = Words(launch.grid, launch.block, lines, arguments.places, seconds)
+        words = Words(launch.grid, launch.block, lines, arguments.places, seconds, launch.text)
         launch.findings = words.findings(numbers for _, numbers in report.of("finding"))
         self._count(launch, report, lines, [site.flops for site in library.sites], arguments.places)
         if not report.is_whole and not launch.findings:
@@ -284,7 +289,7 @@ class SimtModule(KernelTable[SimtKernel]):
                 most = f"{process.MAX_ARGUMENTS} parameters are supported"
                 raise Refused(line, f"the kernel {name} has {count} parameters, and at most {most}")
         if not kernels:
-            raise SourceError(_no_kernel(source))
+            raise SourceError(no_kernel(source))
         super().__init__(kernels, "simt", checked.log)
 
     def library(self, *, is_checked: bool) -> toolchain.Library:
@@ -340,20 +345,13 @@ def build(source: str, options: Sequence[str], made: type[SimtModule] = SimtModu
     try:
         translation = translate(source, defines)
         if not translation.kernels:
-            raise SourceError(_no_kernel(source))
+            raise SourceError(no_kernel(source))
         return made(source, options, translation)
     except Refused as refused:
         line, what = refused.args
         raise SourceError(f"source{f'({line})' if line > 0 else ''}: error: {what}") from None
     except toolchain.CompilerError as error:
         raise SourceError(str(error)) from None
-
-
-def _no_kernel(source: str) -> str:
-    hint = ""
-    if re.search(r"template\s*<[^{};]*>\s*__global__", source):
-        hint = "; a template is no kernel here, so write a kernel for each type"
-    return f"there is no kernel: expected a function that begins with __global__ void{hint}"
 
 
 def _parameters(source: str, name: str, described: str) -> tuple[list[_core.cuda.Parameter], list[tuple[str, ...]]]:

@@ -100,8 +100,11 @@ class KernelCounts(ReadableMixin):
         Shuffles, votes, ``__syncwarp`` and matrix products, once for each warp.
     flops : int
         Additions, subtractions and multiplications of floats; a fused multiply-add is two. Divisions, roots and
-        functions are not in it, nor what an atomic operation adds. A division by a constant power of two counts as the
-        multiplication that compilers make of it.
+        functions are not in it, nor what an atomic operation adds. They are counted when g++ has simplified each
+        expression, as nvcc does too: of constants is made one (``2.0f * 3.0f * x`` is 1), what stands there twice is
+        computed once (``(x + w) * (x + w)`` is 2), ``x * 1.0f`` and what nobody uses are 0, and a division by a
+        constant power of two is a multiplication. Sums keep their order. What a loop repeats counts each time, where
+        nvcc may compute once what is the same each time, and of two branches only the one that is taken.
     tensor_flops : int
         Multiplications and additions of matrix products (``nvcuda::wmma``).
     branches, branch_threads : int
