@@ -21,7 +21,7 @@ _LIBRARY = frozenset([*_MATH.split(), *(f"{name}f" for name in _MATH.split()), "
 _CALL_FLOPS = {"fma": 2, "fmaf": 2, "fdim": 1, "fdimf": 1, "rl_fused": 2}
 _RUNTIME = re.compile(
     r"rl_((thread|block)_[xyz]|(block|grid)_size|(from|to)_(half|bfloat16)|to_odd|to_integer"
-    r"|fused|normcdf|fraction|exit|barrier|warp_operation|lane|lane_of_rank|by_rank|active|at_atomic|assertion_failed|trap|misaligned|printf|matrix_product)"
+    r"|fused|normcdf|fraction|special|exit|barrier|warp_operation|lane|lane_of_rank|by_rank|active|at_atomic|assertion_failed|trap|misaligned|printf|matrix_product)"
     r"|__tsan_(unaligned_|volatile_)?(read|write)(1|2|4|8|16)|__tsan_(read|write)_range"
     r"|__tsan_func_(entry|exit)|__sanitizer_cov_trace_pc|__ubsan_handle_(out_of_bounds|type_mismatch_v1|divrem_overflow|shift_out_of_bounds|float_cast_overflow)_abort"
     r"|__ubsan_handle_(builtin_unreachable|missing_return)"

@@ -47,8 +47,7 @@ _DIGRAPHS = ("%:", "<:", "<%", ":>", "%>")  # which say # and brackets in anothe
 PRAGMAS = re.compile("(no)?unroll|once|(nv_)?diag_.*|nv_exec_check_disable|hd_warning_disable")
 # CUDA's functions of numbers that are not there, with and without an f behind.
 _FUNCTION_LIST = """
-cospi cyl_bessel_i0 cyl_bessel_i1 erfcinv erfcx erfinv frexp ilogb norm3d norm4d normcdfinv
-remquo rnorm rnorm3d rnorm4d scalbln sincospi sinpi"""
+cyl_bessel_i0 cyl_bessel_i1 erfcx remquo rnorm scalbln"""
 _HEAP, _CLOCK = "memory from the device's heap", "a clock, which would not tell a GPU's time,"
 _HOST = "code of the host is not supported: leave it out, and launch the kernel with module[name](grid, block, ...)"
 # What an include that is not there is for, and what to write in its place.

@@ -54,6 +54,7 @@ float rl_to_odd(double value) __attribute__((const));
 float rl_fused(float x, float y, float z) __attribute__((const));
 float rl_normcdf(float value) __attribute__((const));
 float rl_fraction(float value) __attribute__((const));
+double rl_special(int what, double x, double y, double z, double w) __attribute__((const));
 unsigned long rl_to_integer(double value, int bits, int is_signed, unsigned long of_nan) __attribute__((const));
 [[noreturn]] void rl_exit();
 int rl_barrier(unsigned site, unsigned line, int predicate, rl_vote what);

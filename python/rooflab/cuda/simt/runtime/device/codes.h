@@ -58,6 +58,18 @@ inline int rl_log_size(rl_type type) {
   }
 }
 
+enum rl_function {
+  rl_function_sinpi,
+  rl_function_cospi,
+  rl_function_norm,
+  rl_function_erfinv,
+  rl_function_erfcinv,
+  rl_function_normcdfinv,
+  rl_function_fraction,  // of frexp, and its exponent
+  rl_function_exponent,
+  rl_function_ilogb,
+};
+
 enum rl_kind { rl_integer, rl_real, rl_pointer };
 struct rl_value {  // an argument of printf
   unsigned long long bits;
