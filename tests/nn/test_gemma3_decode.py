@@ -155,8 +155,10 @@ def model_and_step(config, batch, seen, dtype, device, rounded=None):
     return model.to(dtype=dtype, device=device), cache, x.to(dtype).to(device)
 
 
-def decode_layers(model, cache, x, seen, variant=None):
-    """The layers' result. The given cache stays as it is. With a variant, each layer is a call of its own."""
+def decode_layers(model, cache, x, seen, variant=None, together=False):
+    """The layers' result. The given cache stays as it is. With a variant, each layer is a call of its own, or all
+    together are one.
+    """
     position = rl.tensor([seen], device=x.device)
     angles = [model._rotary_full(seen, 1), model._rotary_sliding(seen, 1)]
     steps = []
@@ -167,8 +169,8 @@ def decode_layers(model, cache, x, seen, variant=None):
     with rl.no_grad():
         if variant is None:
             return _gemma3.forward(steps, x).float().cpu().numpy()
-        for step in steps:
-            x = _gemma3.decode([step], x, variant=variant)
+        for call in [steps] if together else [[step] for step in steps]:
+            x = _gemma3.decode(call, x, variant=variant)
     return x.float().cpu().numpy()
 
 
@@ -190,6 +192,16 @@ def test_layers_together_give_what_each_gives(batch, seen, device):
 
     # The residual stream is rounded after every layer, or only at the end, so together they are seldom further off.
     assert worst(together) <= max(1.5 * worst(one_by_one), 4 * unit_roundoff(dtype))
+
+
+@pytest.mark.parametrize("seen", [5, 70])
+def test_composed_layers_together_give_what_each_gives(seen, device):
+    """On a GPU the op that ends a layer makes the next one's input, too."""
+    config = dataclasses.replace(TINY, num_hidden_layers=3)
+    dtype = "float32" if device == "cpu" else "bfloat16"
+    operands = model_and_step(config, 2, seen, dtype, device)
+    each, together = (decode_layers(*operands, seen, "v0_composed", together) for together in (False, True))
+    assert np.abs(together - each).max() <= 4 * unit_roundoff(dtype) * np.abs(each).max()
 
 
 @pytest.mark.parametrize(("batch", "launches"), [(16, 1), (17, 10)])
