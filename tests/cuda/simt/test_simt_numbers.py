@@ -191,14 +191,16 @@ def test_functions_that_the_c_library_lacks(run):
     sincospi(1.25, &s, &c);
     out[0] = fabs(s + M_SQRT1_2) + fabs(c + M_SQRT1_2);
     out[1] = sinpif(1e6f) == 0 && sinpif(-0.5f) == -1 && cospi(0.5) == 0 && cospif(3) == -1 && sinpif(2.5f) == 1;
-    out[2] = norm3df(2, 3, 6) == 7 && rnorm3d(2, 3, 6) == 1.0 / 7 && norm4d(1, 1, 1, 1) == 2 && rnorm4df(2, 2, 2, 2) == .25f;
+    out[2] = norm3df(2, 3, 6) == 7 && rnorm3d(2, 3, 6) == 1.0 / 7 && norm4d(1, 1, 1, 1) == 2;
+    out[2] = out[2] && rnorm4df(2, 2, 2, 2) == .25f;
     out[3] = frexpf(-12.0f, &e) == -0.75f && e == 4 && frexp(1e-300, &g) * exp2(g) == 1e-300;
     out[4] = ilogbf(9.5f) == 3 && ilogb(0.25) == -2 && ilogb(0.0) == -2147483648;
-    out[5] = isnan(erfinvf(1.5f)) && isinf(erfinv(1.0)) && erfinvf(0) == 0 && isinf(normcdfinv(0.0)) && isnan(sinpi(INFINITY));
+    out[5] = isnan(erfinvf(1.5f)) && isinf(erfinv(1.0)) && erfinvf(0) == 0;
+    out[5] = out[5] && isinf(normcdfinv(0.0)) && isnan(sinpi(INFINITY));
     out[6] = normcdfinv(0.975); out[7] = erfcinv(1e-30);"""
     found = values(run, body, dtype=np.float64)
     assert found[0] < 1e-15 and found[1:6] == [1] * 5
-    assert found[6:] == pytest.approx([1.959963984540054, 8.148617110036763], rel=1e-9) or found[7]
+    assert found[6:8] == pytest.approx([1.959963984540054, 8.148616223169864], rel=1e-13)
     source = """__global__ void f(const double* x, double* y, double* z) {
       int i = threadIdx.x;
       y[i] = erf(erfinv(x[i])) - x[i];

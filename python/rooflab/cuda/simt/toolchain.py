@@ -33,7 +33,7 @@ from .stores import storing
 
 RUNTIME = HEADERS.parent
 _PROGRAMS = {
-    "runner": ["runner", "confine", "hooks", "scheduler", "faults", "intrinsics", "print", "matrix_product", "special", "fiber"],
+    "runner": "runner confine hooks scheduler faults intrinsics print matrix_product special fiber".split(),
     "accountant": ["accountant", "warp_merge", "shared_shadow", "global_shadow", "request"],
 }
 _PROGRAM_FLAGS = [

@@ -169,24 +169,24 @@ RL_INLINE float modff(float x, float* whole) {
 }
 
 // The runner computes these, because arithmetic of the kernel is counted.
-#define RL_SPECIAL(T, F)                                                                                             \
-  RL_INLINE T sinpi##F(T x) { return (T)rl_special(rl_function_sinpi, x, 0, 0, 0); }                                 \
-  RL_INLINE T cospi##F(T x) { return (T)rl_special(rl_function_cospi, x, 0, 0, 0); }                                 \
-  RL_INLINE void sincospi##F(T x, T* s, T* c) {                                                                      \
-    *s = sinpi##F(x);                                                                                                \
-    *c = cospi##F(x);                                                                                                \
-  }                                                                                                                  \
-  RL_INLINE T norm3d##F(T x, T y, T z) { return (T)rl_special(rl_function_norm, x, y, z, 0); }                       \
-  RL_INLINE T norm4d##F(T x, T y, T z, T w) { return (T)rl_special(rl_function_norm, x, y, z, w); }                  \
-  RL_INLINE T rnorm3d##F(T x, T y, T z) { return (T)(1 / rl_special(rl_function_norm, x, y, z, 0)); }                \
-  RL_INLINE T rnorm4d##F(T x, T y, T z, T w) { return (T)(1 / rl_special(rl_function_norm, x, y, z, w)); }           \
-  RL_INLINE T erfinv##F(T x) { return (T)rl_special(rl_function_erfinv, x, 0, 0, 0); }                               \
-  RL_INLINE T erfcinv##F(T x) { return (T)rl_special(rl_function_erfcinv, x, 0, 0, 0); }                             \
-  RL_INLINE T normcdfinv##F(T x) { return (T)rl_special(rl_function_normcdfinv, x, 0, 0, 0); }                       \
-  RL_INLINE T frexp##F(T x, int* exponent) {                                                                         \
-    *exponent = (int)rl_special(rl_function_exponent, x, 0, 0, 0);                                                   \
-    return (T)rl_special(rl_function_fraction, x, 0, 0, 0);                                                          \
-  }                                                                                                                  \
+#define RL_SPECIAL(T, F)                                                                                   \
+  RL_INLINE T sinpi##F(T x) { return (T)rl_special(rl_function_sinpi, x, 0, 0, 0); }                       \
+  RL_INLINE T cospi##F(T x) { return (T)rl_special(rl_function_cospi, x, 0, 0, 0); }                       \
+  RL_INLINE void sincospi##F(T x, T* s, T* c) {                                                            \
+    *s = sinpi##F(x);                                                                                      \
+    *c = cospi##F(x);                                                                                      \
+  }                                                                                                        \
+  RL_INLINE T norm3d##F(T x, T y, T z) { return (T)rl_special(rl_function_norm, x, y, z, 0); }             \
+  RL_INLINE T norm4d##F(T x, T y, T z, T w) { return (T)rl_special(rl_function_norm, x, y, z, w); }        \
+  RL_INLINE T rnorm3d##F(T x, T y, T z) { return (T)(1 / rl_special(rl_function_norm, x, y, z, 0)); }      \
+  RL_INLINE T rnorm4d##F(T x, T y, T z, T w) { return (T)(1 / rl_special(rl_function_norm, x, y, z, w)); } \
+  RL_INLINE T erfinv##F(T x) { return (T)rl_special(rl_function_erfinv, x, 0, 0, 0); }                     \
+  RL_INLINE T erfcinv##F(T x) { return (T)rl_special(rl_function_erfcinv, x, 0, 0, 0); }                   \
+  RL_INLINE T normcdfinv##F(T x) { return (T)rl_special(rl_function_normcdfinv, x, 0, 0, 0); }             \
+  RL_INLINE T frexp##F(T x, int* exponent) {                                                               \
+    *exponent = (int)rl_special(rl_function_exponent, x, 0, 0, 0);                                         \
+    return (T)rl_special(rl_function_fraction, x, 0, 0, 0);                                                \
+  }                                                                                                        \
   RL_INLINE int ilogb##F(T x) { return (int)rl_special(rl_function_ilogb, x, 0, 0, 0); }
 RL_SPECIAL(double, )
 RL_SPECIAL(float, f)
