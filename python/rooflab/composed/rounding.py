@@ -127,5 +127,5 @@ def nan_to_num(
     """
     if not x.dtype.is_floating_point:
         return x.clone()
-    infinities = [None if number is None else float(number) for number in (posinf, neginf)]
-    return _core.nan_to_num(x, float(nan), *infinities, variant)
+    above, below = (None if number is None else float(number) for number in (posinf, neginf))
+    return _core.nan_to_num(x, float(nan), above, below, variant)

@@ -59,7 +59,8 @@ def tile(x: Tensor, *dims: int | Sequence[int]) -> Tensor:
 
 
 def _repeated(x: Tensor, times: dict[int, int]) -> Tensor:
-    apart, together = [], []  # the copies apart from their elements, and as one dimension
+    apart: list[int] = []  # the copies apart from their elements
+    together: list[int] = []  # and as one dimension with them
     copies = x
     for dim, size in enumerate(x.shape):
         if dim in times:

@@ -33,7 +33,10 @@ from .stores import storing
 
 RUNTIME = HEADERS.parent
 _PROGRAMS = {
-    "runner": "runner confine hooks scheduler faults intrinsics print matrix_product special fiber".split(),
+    "runner": [
+        *("runner", "confine", "hooks", "scheduler", "faults", "intrinsics", "special", "print", "matrix_product"),
+        "fiber",
+    ],
     "accountant": ["accountant", "warp_merge", "shared_shadow", "global_shadow", "request"],
 }
 _PROGRAM_FLAGS = [

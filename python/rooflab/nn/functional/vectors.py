@@ -238,7 +238,8 @@ def pad(x: Tensor, pad: Sequence[int], mode: str = "constant", value: float | No
         kept[dim] = slice(first, last)
     if max(sizes, default=0) <= 0:
         return x[tuple(kept)].clone()
-    grown = [[max(0, ends.get(dim, (0, 0))[end]) for dim in range(x.ndim)] for end in (0, 1)]
+    before_all, after_all = (tuple(max(0, ends.get(dim, (0, 0))[end]) for dim in range(x.ndim)) for end in (0, 1))
     number = 0 if value is None else value
     check_number("pad", number, "value")
-    return _core._pad(x[tuple(kept)], *grown, number.item() if isinstance(number, Tensor) else number)
+    filled = number.item() if isinstance(number, Tensor) else number
+    return _core._pad(x[tuple(kept)], before_all, after_all, filled)
